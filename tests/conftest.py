@@ -1,9 +1,6 @@
 """Fixtures and paths that several tests share."""
 
-from __future__ import annotations
-
 import signal
-from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -26,7 +23,7 @@ settings.register_profile("default", settings.get_profile("full"), max_examples=
 settings.load_profile("default")
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     group = parser.getgroup("fuzz", "fuzzers (tests/fuzz)")
     group.addoption("--fuzz-seconds", type=float, default=4, help="time of each fuzzer")
     group.addoption("--fuzz-seed", type=int, default=0, help="what they try")
@@ -38,29 +35,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     messages.writing = config.getoption("--write-messages")
     messages.cases = any("[" in argument for argument in config.args)
     if messages.writing and config.getoption("numprocesses", None):
         raise pytest.UsageError("--write-messages works in one process; leave out -n")
 
 
-def pytest_deselected(items: list[pytest.Item]) -> None:
+def pytest_deselected(items):
     messages.partial.update(key(item.nodeid) for item in items)
 
 
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+def pytest_runtest_logreport(report):
     messages.started(report.nodeid)
     if not report.passed or messages.cases:
         messages.partial.add(key(report.nodeid))
 
 
-def pytest_sessionfinish(exitstatus: int) -> None:
+def pytest_sessionfinish(exitstatus):
     if messages.writing and exitstatus < pytest.ExitCode.INTERRUPTED:
         messages.write()
 
 
-def pytest_report_header(config: pytest.Config) -> str:
+def pytest_report_header(config):
     option = config.getoption
     return f"fuzzers: seed {option('--fuzz-seed')}, {option('--fuzz-seconds'):g} seconds each"
 
@@ -72,27 +69,25 @@ _METRICS = dict(REGISTRY)
 
 
 @pytest.fixture(autouse=True)
-def _registry() -> Iterator[None]:
+def _registry():
     """Forget what a test registers, and what an example registered before in the same process."""
     _restore()
     yield
     _restore()
 
 
-def _restore() -> None:
+def _restore():
     REGISTRY.clear()
     REGISTRY.update(_METRICS)
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(
-    fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
-) -> Generator[None, object, object]:
+def pytest_fixture_setup(fixturedef, request):
     """Fail if a test changes the data of a fixture that others share, whatever their order."""
     value = yield
     if fixturedef.scope != "function" and (before := fingerprint(value)):
 
-        def check() -> None:
+        def check():
             assert fingerprint(value) == before, f"a test changed the data of {fixturedef.argname}"
 
         request.addfinalizer(check)
@@ -100,7 +95,7 @@ def pytest_fixture_setup(
 
 
 @pytest.fixture(scope="session")
-def gowalla() -> Path:
+def gowalla():
     """Return the folder of the real Gowalla split."""
     if not _SHARED.is_dir():
         pytest.skip("the Gowalla split is not beside the project (../shared/data/gowalla)")
@@ -108,10 +103,10 @@ def gowalla() -> Path:
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+def command(capsys):
     """Run a command in this process: its status, what it printed, what it said."""
 
-    def run(*words: object) -> tuple[int, str, str]:
+    def run(*words):
         with pytest.raises(SystemExit) as stop:
             main([str(word) for word in words])
         printed = capsys.readouterr()

@@ -1,12 +1,10 @@
 """The real libraries, in their own environments, give the numbers that we give."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -45,7 +43,7 @@ METRIC = "ndcg@10"
 
 
 @pytest.fixture(scope="module")
-def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def problems(tmp_path_factory):
     """Return the file of the problems of each suite."""
     paths = {}
     for suite in SUITES:
@@ -58,7 +56,7 @@ def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(("suite", "name"), LIBRARIES)
-def test_same_numbers(suite: Suite, name: str, problems: dict[str, Path], tmp_path: Path) -> None:
+def test_same_numbers(suite, name, problems, tmp_path):
     environment = BENCHMARKS / "environments" / name
     if not (environment / "requirements.txt").exists():
         pytest.skip(f"{name} is not installed; scripts/test --agreement does that")
@@ -74,9 +72,7 @@ def test_same_numbers(suite: Suite, name: str, problems: dict[str, Path], tmp_pa
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", sorted(path.stem for path in PRINTED.glob("*.json")))
-def test_numbers_that_libraries_have_printed(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_numbers_that_libraries_have_printed(name, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     cases, probe = (
         importlib.import_module(f"suites.agreement.{module}") for module in ("cases", "probe")
@@ -89,7 +85,7 @@ def test_numbers_that_libraries_have_printed(
     assert found["n_cases"] >= 30
 
 
-def check(numbers: dict[str, Any], name: str) -> None:
+def check(numbers, name):
     tolerance = 1e-6 if name in SINGLE_PRECISION else 1e-9
     apart = {
         metric: entry
@@ -101,7 +97,7 @@ def check(numbers: dict[str, Any], name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def clicks() -> se.Interactions:
+def clicks():
     """Return real check-ins of 2,000 users if they are there, otherwise synthetic clicks."""
     if not GOWALLA.exists():
         return se.datasets.synthetic(n_users=2000, n_items=500, seed=0)
@@ -109,15 +105,15 @@ def clicks() -> se.Interactions:
     return se.Interactions.from_frame(everything[everything["user"].astype(int) < 2000])
 
 
-def popularity(train: Any, seed: int) -> Any:
+def popularity(train, seed):
     return se.baselines.popularity(train)
 
 
-def item_knn(train: Any, seed: int) -> Any:
+def item_knn(train, seed):
     return se.baselines.item_knn(train)
 
 
-def decided(name: str, *arguments: Any) -> Any:
+def decided(name, *arguments):
     """Return the library's decisions, from its environment."""
     environment = BENCHMARKS / "environments" / name
     if not (environment / "requirements.txt").exists():
@@ -128,9 +124,7 @@ def decided(name: str, *arguments: Any) -> Any:
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_verdicts_and_users_needed_equal_those_of_statsmodels(
-    clicks: se.Interactions, tmp_path: Path
-) -> None:
+def test_verdicts_and_users_needed_equal_those_of_statsmodels(clicks, tmp_path):
     holdout = se.split.random(clicks, seed=0)
     models = {"a": item_knn(holdout, 0), "b": popularity(holdout, 0)}
     evs = {name: se.evaluate_model(model, holdout, METRIC) for name, model in models.items()}
@@ -146,7 +140,7 @@ def test_verdicts_and_users_needed_equal_those_of_statsmodels(
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_cross_validated_verdicts_equal_those_of_baycomp(clicks: se.Interactions) -> None:
+def test_cross_validated_verdicts_equal_those_of_baycomp(clicks):
     models = {"a": item_knn, "b": popularity}
     n = 5
     splits = se.split.k_fold(clicks, k=n)

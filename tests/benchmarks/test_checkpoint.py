@@ -1,10 +1,6 @@
 """The benchmark's comparison of lists lets single precision pass, and nothing else."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +8,6 @@ from benchmark_calls import call
 from scipy.sparse import csr_matrix, save_npz
 
 N_USERS, N_ITEMS, K = 6, 40, 5
-
-Arrays = dict[str, Any]
 
 
 class Case:
@@ -24,7 +18,7 @@ class Case:
     34, but not as nearly. Everybody has seen item 36, and has item 35 held out.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder = folder
         users = np.ones((N_USERS, 2), np.float32)
         users[0] = 0
@@ -47,29 +41,26 @@ class Case:
         # Rank 4 for all but user 0, who gets the first ids.
         self.ndcg = (N_USERS - 1) / N_USERS / np.log2(5)
 
-    def but(self, user: int, *items: int) -> Arrays:
+    def but(self, user, *items):
         """Return the lists with another one for a user."""
         lists = self.lists.copy()
         lists[user] = items
         return {"ids": lists}
 
-    def check(self, *answers: Arrays) -> list[dict[str, Any]]:
+    def check(self, *answers):
         """Return what is said about the right lists, as ours, and about each of the answers."""
         paths = [self.folder / f"{place}.npz" for place in range(len(answers) + 1)]
         for path, answer in zip(paths, ({"ids": self.lists}, *answers), strict=True):
             np.savez(path, **answer)
-        found: list[dict[str, Any]] = call(
-            "suites.checkpoint.check:check", self.folder / "case.json", *paths
-        )
-        return found
+        return call("suites.checkpoint.check:check", self.folder / "case.json", *paths)
 
 
 @pytest.fixture
-def case(tmp_path: Path) -> Case:
+def case(tmp_path):
     return Case(tmp_path)
 
 
-def test_what_single_precision_allows(case: Case) -> None:
+def test_what_single_precision_allows(case):
     equal = case.but(1, 39, 38, 37, 35, 34)
     near = case.but(2, 37, 38, 39, 35, 34)
     zeros = case.but(0, 39, 3, 17, 30, 2)
@@ -79,7 +70,7 @@ def test_what_single_precision_allows(case: Case) -> None:
     assert [report["lists_that_differ"] for report in (ours, *found)] == [0, 0, 1, 1, 1]
 
 
-def test_what_it_does_not(case: Case) -> None:
+def test_what_it_does_not(case):
     wrong = [
         case.but(1, 38, 39, 37, 34, 35),  # two items in the wrong order
         case.but(1, 39, 38, 37, 35, 33),  # not 34, which is better by more than the bound
@@ -96,7 +87,7 @@ def test_what_it_does_not(case: Case) -> None:
     ]
 
 
-def test_a_mean_is_between_those_of_the_worst_and_the_best_ranks(case: Case) -> None:
+def test_a_mean_is_between_those_of_the_worst_and_the_best_ranks(case):
     # User 0 may have the held-out item at any rank, or not at all; the others have it at the 4th.
     lowest, highest = case.ndcg, case.ndcg + 1 / N_USERS
     values = (lowest, highest, lowest - 1e-7, highest + 1e-7)

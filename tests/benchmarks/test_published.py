@@ -1,12 +1,9 @@
 """Printed tables: data in their authors' formats, models by their definitions, what is refused."""
 
-from __future__ import annotations
-
 import importlib
 import tomllib
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,27 +13,25 @@ PRINTED = BENCHMARKS / "suites" / "published" / "printed.toml"
 SHARED = Path(__file__).parents[3] / "shared" / "published"
 
 
-def module(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+def module(name, monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     return importlib.import_module(name)
 
 
-def evaluate(table: str, folder: Path, model: str, metrics: list[str], **options: Any) -> Any:
+def evaluate(table, folder, model, metrics, **options):
     asked = {"model": model, "options": options, "metrics": metrics}
     return call("suites.published.probe:row", table, folder, asked)
 
 
 @pytest.fixture(scope="module")
-def toys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def toys(tmp_path_factory):
     folder = tmp_path_factory.mktemp("toys")
     with pytest.MonkeyPatch.context() as patch:
         module("suites.published.data", patch).write_toys(str(folder))
     return folder
 
 
-def test_reads_ratings_and_arrays_alike(
-    toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reads_ratings_and_arrays_alike(toys, tmp_path, monkeypatch):
     data = module("suites.published.data", monkeypatch)
     found = data.ncf(toys / "ncf_ml1m")
     users, items = found.train.nonzero()
@@ -53,7 +48,7 @@ def test_reads_ratings_and_arrays_alike(
     assert set(np.diff(found.candidates.indptr)) == {20, 21}
 
 
-def test_popularity_is_that_of_a_plain_count(toys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_popularity_is_that_of_a_plain_count(toys, monkeypatch):
     train, held_out, candidates = module("suites.published.data", monkeypatch).ncf(
         toys / "ncf_ml1m"
     )
@@ -71,9 +66,7 @@ def test_popularity_is_that_of_a_plain_count(toys: Path, monkeypatch: pytest.Mon
     assert found["n_users"] == len(hits)
 
 
-def test_beyond_accuracy_is_that_of_plain_counts(
-    toys: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_beyond_accuracy_is_that_of_plain_counts(toys, monkeypatch):
     # As in Ferrari Dacrema et al. (2021), online appendix, section C.2, and in their code.
     folder = toys / "spectralcf_ml1m"
     data = module("suites.published.data", monkeypatch)
@@ -95,7 +88,7 @@ def test_beyond_accuracy_is_that_of_plain_counts(
         assert found[metric] == pytest.approx(value, rel=1e-12), metric
 
 
-def test_printed_rows_are_whole() -> None:
+def test_printed_rows_are_whole():
     tables = tomllib.loads(PRINTED.read_text(encoding="utf-8"))
     for table in tables.values():
         assert len(table["metrics"]) == len(table["heads"])
@@ -107,7 +100,7 @@ def test_printed_rows_are_whole() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not SHARED.exists(), reason="the published files are not beside the project")
 @pytest.mark.parametrize("table", ["ncf_ml1m", "spectralcf_ml1m"])
-def test_ease_is_as_printed(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ease_is_as_printed(table, monkeypatch):
     tolerance = module("suites.published.suite", monkeypatch).TOLERANCE
     printed = tomllib.loads(PRINTED.read_text(encoding="utf-8"))[table]
     row = next(row for row in printed["rows"] if row.get("model") == "ease")

@@ -1,7 +1,5 @@
 """The benchmarks run at toy size, and the pages say what the results say."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys
@@ -13,13 +11,13 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 SUITES = sorted(path.parent.name for path in (BENCHMARKS / "suites").glob("*/suite.py"))
 
 
-def written() -> dict[str, int]:
+def written():
     return {path.name: path.stat().st_mtime_ns for path in (BENCHMARKS / "results").iterdir()}
 
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_every_suite_runs_at_toy_size_and_writes_nothing() -> None:
+def test_every_suite_runs_at_toy_size_and_writes_nothing():
     assert len(SUITES) == 13
     before = written()
     command = [sys.executable, BENCHMARKS / "run.py", "--smoke"]
@@ -33,9 +31,7 @@ def test_every_suite_runs_at_toy_size_and_writes_nothing() -> None:
     assert written() == before
 
 
-def test_refuses_a_page_that_says_something_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refuses_a_page_that_says_something_else(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     pages = importlib.import_module("pages")
     page = tmp_path / "page.md"

@@ -1,18 +1,14 @@
 """Test the commands compare and report."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import reporting
-from commands import Command
 from cross_cases import cross
 
 import sparse_eval as se
@@ -23,7 +19,7 @@ EVALUATIONS = reporting.three()
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     for name, ev in EVALUATIONS.items():
         ev.save(folder / name)
@@ -31,22 +27,22 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def results(saved: Path, tmp_path: Path) -> Path:
+def results(saved, tmp_path):
     return Path(shutil.copytree(saved, tmp_path / "results"))
 
 
-def compared(command: Command, *words: object) -> Any:
+def compared(command, *words):
     """Return the content of a comparison."""
     status, printed, said = command("compare", *words, "--format", "json")
     assert status == 0, said
     return json.loads(printed)
 
 
-def content(found: se.Comparison) -> object:
+def content(found):
     return json.loads(json.dumps(found.to_dict()))
 
 
-def test_compares_two_results(command: Command, results: Path) -> None:
+def test_compares_two_results(command, results):
     words = (results / "good", results / "poor", "-m", "ndcg@{5,10}")
     status, printed, said = command("compare", *words)
     assert status == 0
@@ -66,7 +62,7 @@ def test_compares_two_results(command: Command, results: Path) -> None:
     assert [float(row["p"]) for row in rows] == expected.table["p"].tolist()
 
 
-def test_names_of_results(command: Command, results: Path, tmp_path: Path) -> None:
+def test_names_of_results(command, results, tmp_path):
     (tmp_path / "x=y").mkdir()
     shutil.copytree(results / "good", tmp_path / "x=y" / "a=b")
     for words, names in (
@@ -77,9 +73,7 @@ def test_names_of_results(command: Command, results: Path, tmp_path: Path) -> No
         assert compared(command, *words, "-m", "mrr@10")["names"] == names
 
 
-def test_compares_the_users_that_all_have_or_refuses_different_ones(
-    command: Command, results: Path
-) -> None:
+def test_compares_the_users_that_all_have_or_refuses_different_ones(command, results):
     half = EVALUATIONS["good"]
     held = half.relevance.to_csr().csr.copy()
     held.data[: held.indptr[100]] = 0
@@ -95,7 +89,7 @@ def test_compares_the_users_that_all_have_or_refuses_different_ones(
     assert found["left_out"] == {"poor": half.n_users - n_users, "half": 0}
 
 
-def test_segments_of_a_table_of_users(command: Command, results: Path, tmp_path: Path) -> None:
+def test_segments_of_a_table_of_users(command, results, tmp_path):
     table = pd.DataFrame({"user": range(200), "plan": ["free", "paid"] * 100})
     table.to_csv(tmp_path / "users.csv", index=False)
     words = (results / "good", results / "poor", "-m", "ndcg@10", "--by", tmp_path / "users.csv")
@@ -106,7 +100,7 @@ def test_segments_of_a_table_of_users(command: Command, results: Path, tmp_path:
     assert "poor is worse than good by ndcg@10 in plan free (" in said
 
 
-def test_compares_the_models_of_a_cross_validation(command: Command, tmp_path: Path) -> None:
+def test_compares_the_models_of_a_cross_validation(command, tmp_path):
     cv, page = cross(out=tmp_path / "cv"), tmp_path / "r.html"
     assert compared(command, tmp_path / "cv", "-m", "ndcg@5") == content(cv.compare("ndcg@5"))
     assert command("report", tmp_path / "cv", "-o", page)[0] == 0
@@ -117,9 +111,7 @@ def test_compares_the_models_of_a_cross_validation(command: Command, tmp_path: P
         assert "name only this folder" in said
 
 
-def test_report_has_the_learning_curve_of_a_sweep(
-    command: Command, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_report_has_the_learning_curve_of_a_sweep(command, results, tmp_path, monkeypatch):
     reporting.draw_nothing(monkeypatch)
     table = results / "table.csv"
     table.write_text("file,status,ndcg@5,recall@5\na,ok,0.1,0.2\nb,failed,,\nc,ok,0.3,0.1\n")
@@ -135,9 +127,7 @@ def test_report_has_the_learning_curve_of_a_sweep(
     assert "table.csv: is not the table of a sweep" in said
 
 
-def test_many_models_are_compared_with_the_best(
-    command: Command, results: Path, tmp_path: Path
-) -> None:
+def test_many_models_are_compared_with_the_best(command, results, tmp_path):
     for number_of_copy in range(20):
         for name in ("fair", "poor"):
             shutil.copytree(results / name, results / f"{name}{number_of_copy}")
@@ -160,9 +150,7 @@ def test_many_models_are_compared_with_the_best(
 
 
 @pytest.mark.parametrize(("last", "broken"), [("good", "a"), ("poor", "a"), ("poor", "z")])
-def test_broken_results_do_not_hide_a_loss(
-    command: Command, tmp_path: Path, broken: str, last: str
-) -> None:
+def test_broken_results_do_not_hide_a_loss(command, tmp_path, broken, last):
     folder = tmp_path / "all"
     for name, ev in (("b", "poor" if last == "good" else "good"), ("c", last), (broken, "good")):
         EVALUATIONS[ev].save(folder / name)
@@ -175,7 +163,7 @@ def test_broken_results_do_not_hide_a_loss(
     assert ("c is worse than b" in said) == (status == 3)
 
 
-def test_the_last_of_several_models(command: Command, results: Path) -> None:
+def test_the_last_of_several_models(command, results):
     good, poor = results / "good", results / "poor"
     words = ("compare", good, poor, "-m", "ndcg@10")
     judged = (*words, "--fail-if-worse")
@@ -198,7 +186,7 @@ def test_the_last_of_several_models(command: Command, results: Path) -> None:
     assert "--tolerance is for --fail-if-worse" in said
 
 
-def test_a_margin_gives_verdicts(command: Command, results: Path) -> None:
+def test_a_margin_gives_verdicts(command, results):
     both = ("compare", results / "good", results / "poor", "-m", "ndcg@10", "--margin")
     status, printed, _ = command(*both, "1%")
     assert status == 0
@@ -214,7 +202,7 @@ def test_a_margin_gives_verdicts(command: Command, results: Path) -> None:
     assert "expected a metric and a number, such as ndcg@10=1%" in said
 
 
-def test_selects_metrics_by_their_names_in_the_results(command: Command, tmp_path: Path) -> None:
+def test_selects_metrics_by_their_names_in_the_results(command, tmp_path):
     # Conventions have different defaults, so that the same words mean different metrics.
     names = ["recall(denominator=relevant)@5", "recall@5"]
     for seed, name in ((1, "a"), (2, "b")):
@@ -228,9 +216,7 @@ def test_selects_metrics_by_their_names_in_the_results(command: Command, tmp_pat
         assert [row["metric"] for row in json.loads(printed)["differences"]] == [name]
 
 
-def test_reports_unreadable_results_and_shows_the_others(
-    command: Command, results: Path, tmp_path: Path
-) -> None:
+def test_reports_unreadable_results_and_shows_the_others(command, results, tmp_path):
     (results / "bad").mkdir()
     (results / "bad" / "summary.json").write_text("{")
     (results / "fair" / "per_user.csv").unlink()
@@ -253,7 +239,7 @@ def test_reports_unreadable_results_and_shows_the_others(
     assert "none of the results could be read" in said
 
 
-def test_refuses_what_are_not_results(command: Command, results: Path, tmp_path: Path) -> None:
+def test_refuses_what_are_not_results(command, results, tmp_path):
     (tmp_path / "empty").mkdir()
     np.savez(tmp_path / "model.npz", user_factors=np.ones((2, 2)))
     (tmp_path / "more").mkdir()
@@ -276,5 +262,5 @@ def test_refuses_what_are_not_results(command: Command, results: Path, tmp_path:
         assert message in " ".join(said.split()).replace("│ ", "")
 
 
-def test_saved_metrics_need_not_be_registered_where_nothing_is_judged() -> None:
+def test_saved_metrics_need_not_be_registered_where_nothing_is_judged():
     assert nightly.parse_bounds(None, ["mine@5"], None) == []

@@ -1,16 +1,11 @@
 """Test the command evaluate: its files and options, against what Python's evaluate returns."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from commands import Command
 from scipy import sparse
 
 import sparse_eval as se
@@ -35,14 +30,12 @@ COLUMNS = ("--user", "visitor", "--item", "page")
 METRICS = ["ndcg@3", "mrr", "recall@1", "judged@2"]
 OF_ITEMS = ["calibration@2", "diversity(similarity=vectors)@2", "recall(weights=snips)@2"]
 
-Means = Callable[..., dict[str, float]]
-
 
 @pytest.fixture
-def means(command: Command) -> Means:
+def means(command):
     """Run evaluate, and return the means."""
 
-    def means(*words: object) -> dict[str, float]:
+    def means(*words):
         status, printed, said = command("evaluate", *words, "--format", "json")
         assert status == 0, said
         return {name: row["mean"] for name, row in json.loads(printed)["metrics"].items()}
@@ -51,21 +44,21 @@ def means(command: Command) -> Means:
 
 
 @pytest.fixture
-def trec(tmp_path: Path) -> tuple[Path, Path]:
+def trec(tmp_path):
     (tmp_path / "run").write_text(RUN)
     (tmp_path / "qrels").write_text(QRELS)
     return tmp_path / "run", tmp_path / "qrels"
 
 
-def rankings(**options: Any) -> se.Rankings:
+def rankings(**options):
     return se.Rankings.from_frame(RECS, user="visitor", item="page", **options)
 
 
-def relevance(**options: Any) -> se.Relevance:
+def relevance(**options):
     return se.Relevance.from_frame(TRUTH, user="visitor", item="page", **{"gain": None} | options)
 
 
-def test_evaluates_a_run_against_qrels(command: Command, trec: tuple[Path, Path]) -> None:
+def test_evaluates_a_run_against_qrels(command, trec):
     options = ("-m", "mrr,recall@2", "--format", "csv", "--per-user")
     status, printed, _ = command("evaluate", *trec, *options, "--convention", "trec_eval")
     assert status == 0
@@ -78,7 +71,7 @@ def test_evaluates_a_run_against_qrels(command: Command, trec: tuple[Path, Path]
 
 
 @pytest.mark.parametrize("kind", ["table", "csv"])
-def test_notes_means_of_few_users(command: Command, trec: tuple[Path, Path], kind: str) -> None:
+def test_notes_means_of_few_users(command, trec, kind):
     out = ("--out", trec[0].parent / "out")
     status, printed, said = command("evaluate", *trec, "-m", "mrr", "--format", kind, *out)
     assert status == 0
@@ -88,7 +81,7 @@ def test_notes_means_of_few_users(command: Command, trec: tuple[Path, Path], kin
 
 
 #: Options, and what Python is given: to make lists, to make gains, and as the protocol.
-OPTIONS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
+OPTIONS = [
     ("--rank place", {"rank": "place"}, {}, {}),
     ("--score points --gain worth", {"score": "points"}, {"gain": "worth"}, {}),
     *(
@@ -111,15 +104,7 @@ OPTIONS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
 @pytest.mark.filterwarnings("ignore:judged_only=True, but every item")
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize(("words", "lists", "gains", "rules"), OPTIONS)
-def test_options_mean_what_they_mean_in_python(
-    means: Means,
-    tmp_path: Path,
-    kind: str,
-    words: str,
-    lists: dict[str, Any],
-    gains: dict[str, Any],
-    rules: dict[str, Any],
-) -> None:
+def test_options_mean_what_they_mean_in_python(means, tmp_path, kind, words, lists, gains, rules):
     paths = tmp_path / f"recs.{kind}", tmp_path / f"truth.{kind}"
     for frame, path in zip((RECS, TRUTH), paths, strict=True):
         if kind == "csv":
@@ -133,7 +118,7 @@ def test_options_mean_what_they_mean_in_python(
     assert means(*paths, *COLUMNS, *words, "-m", ",".join(names)) == expected.mean()
 
 
-def test_ties_given_go_before_those_of_a_convention(trec: tuple[Path, Path], means: Means) -> None:
+def test_ties_given_go_before_those_of_a_convention(trec, means):
     words = (*trec, "-m", "mrr", "--convention", "trec_eval")
     qrels = se.trec.read_qrels(trec[1])
     for ties in ("item", "item_descending"):
@@ -143,7 +128,7 @@ def test_ties_given_go_before_those_of_a_convention(trec: tuple[Path, Path], mea
         assert (means(*words) == expected) == (ties == "item_descending")
 
 
-def test_threshold_of_matrices(means: Means, tmp_path: Path) -> None:
+def test_threshold_of_matrices(means, tmp_path):
     # The same lists and gains as in the tables.
     metrics = ["recall@3", "ndcg@3"]
     expected = se.evaluate(rankings(rank="place"), relevance(gain="worth", threshold=3), metrics)
@@ -153,7 +138,7 @@ def test_threshold_of_matrices(means: Means, tmp_path: Path) -> None:
     assert means(*words) == pytest.approx(expected.mean())
 
 
-def test_data_of_items(means: Means, tmp_path: Path) -> None:
+def test_data_of_items(means, tmp_path):
     train = TRUTH.iloc[::-1].rename(columns={"worth": "ignored"})
     frames = {"recs": RECS, "truth": TRUTH, "train": train, "groups": GROUPS, "vectors": VECTORS,
               "chances": CHANCES, "weights": WEIGHTS}  # fmt: skip
@@ -178,7 +163,7 @@ def test_data_of_items(means: Means, tmp_path: Path) -> None:
         assert found == pytest.approx(expected)
 
 
-def test_ids_of_a_run_are_text_in_other_files_too(means: Means, tmp_path: Path) -> None:
+def test_ids_of_a_run_are_text_in_other_files_too(means, tmp_path):
     (tmp_path / "run").write_text("1 Q0 7 1 2 t\n1 Q0 8 2 1 t\n")
     (tmp_path / "qrels").write_text("1 0 8 1\n")
     (tmp_path / "groups.csv").write_text("item,group\n8,a\n7,b\n")
@@ -187,7 +172,7 @@ def test_ids_of_a_run_are_text_in_other_files_too(means: Means, tmp_path: Path) 
     assert 0 < found["calibration@2"] < 1
 
 
-def test_a_folder_of_a_split_stands_for_its_two_files(means: Means, tmp_path: Path) -> None:
+def test_a_folder_of_a_split_stands_for_its_two_files(means, tmp_path):
     gains = np.random.default_rng(0).random((40, 20)) < 0.2
     users, items = np.nonzero(gains)
     clicks = se.Interactions.from_frame(pd.DataFrame({"user": users, "item": items}))
@@ -227,9 +212,7 @@ def test_a_folder_of_a_split_stands_for_its_two_files(means: Means, tmp_path: Pa
         ("recs.parquet empty", "error: empty: "),
     ],
 )
-def test_refuses_options_and_files(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, says: str
-) -> None:
+def test_refuses_options_and_files(command, tmp_path, monkeypatch, words, says):
     monkeypatch.chdir(tmp_path)
     sparse.save_npz("p.npz", sparse.csr_matrix([[1, 2, 0], [0, 1, 2]]))
     sparse.save_npz("v.npz", sparse.csr_matrix([[0, 1, 0], [0, 3, 1]]))

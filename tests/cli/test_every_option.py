@@ -1,19 +1,14 @@
 """Each command with each of its options: it ends well, and not as without the option."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shlex
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import typer
-from commands import Command
 from reporting import draw_nothing
 from scipy.sparse import csr_matrix
 
@@ -159,7 +154,7 @@ OTHER_BASES = {
 LEARNT = {"behaviors": "behaviors.tsv", "counted": "counted.txt"}
 
 GROUP = typer.main.get_command(app)
-COMMANDS: dict[str, Any] = vars(GROUP)["commands"]
+COMMANDS = vars(GROUP)["commands"]
 OPTIONS = [
     f"{name} {option}"
     for name, command in COMMANDS.items()
@@ -170,7 +165,7 @@ OPTIONS = [
 ]
 
 
-def write_events(folder: Path, clicks: pd.DataFrame) -> None:
+def write_events(folder, clicks):
     """Write events in every form that options of loading are for."""
     folder.mkdir()
     turned = clicks.iloc[::-1].reset_index(drop=True)
@@ -200,7 +195,7 @@ def write_events(folder: Path, clicks: pd.DataFrame) -> None:
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
     clicks = se.datasets.synthetic(n_users=40, n_items=30, seed=1).to_frame()
     repeated = clicks.iloc[::7].assign(timestamp=clicks["timestamp"].max() + 1)
@@ -246,7 +241,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def left_in(folder: Path) -> dict[str, str]:
+def left_in(folder):
     """Return a digest of each file that holds no times, and the names of the others."""
     digests = {}
     for path in folder.rglob("*"):
@@ -257,25 +252,16 @@ def left_in(folder: Path) -> dict[str, str]:
     return digests
 
 
-Outcome = tuple[int, str, str, dict[str, str]]
-
-
 @pytest.fixture(scope="module")
-def known() -> dict[tuple[str, ...], Outcome]:
+def known():
     return {}
 
 
 @pytest.fixture
-def outcome(
-    command: Command,
-    data: Path,
-    known: dict[tuple[str, ...], Outcome],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Callable[..., Outcome]:
+def outcome(command, data, known, tmp_path, monkeypatch):
     """Run a command in its own folder, once: its status, what it printed and said, and left."""
 
-    def run(*words: str) -> Outcome:
+    def run(*words):
         if words not in known:
             folder = tmp_path / str(len(known))
             folder.mkdir()
@@ -291,7 +277,7 @@ def outcome(
 
 
 @pytest.mark.parametrize("given", OPTIONS)
-def test_option(outcome: Callable[..., Outcome], given: str) -> None:
+def test_option(outcome, given):
     name, option = given.split()
     value = VALUES.get(given, VALUES.get(option, ""))
     context, _, value = f" {value} ".rpartition(" / ")

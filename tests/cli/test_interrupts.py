@@ -1,16 +1,13 @@
 """Test how signals end commands: what is kept, what is said, and the exit status."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
-from commands import SMALL, Command
+from commands import SMALL
 
 import sparse_eval as se
 from sparse_eval.cli import main, terminal
@@ -22,7 +19,7 @@ from sparse_eval.models import evaluate as evaluating
 
 
 @pytest.fixture
-def split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def split(tmp_path, monkeypatch):
     """Go to a folder with a log and a split; return the latter."""
     monkeypatch.chdir(tmp_path)
     clicks = se.datasets.synthetic(n_users=80, n_items=60, seed=1)
@@ -31,13 +28,11 @@ def split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("split")
 
 
-def killed_at(
-    monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int, number: int
-) -> None:
+def killed_at(monkeypatch, owner, name, call, number):
     """Send this process a signal when a function is called for the n-th time."""
     calls, function = [0], getattr(owner, name)
 
-    def killing(*given: Any, **options: Any) -> Any:
+    def killing(*given, **options):
         calls[0] += 1
         if calls[0] == call:
             signal.raise_signal(number)
@@ -69,17 +64,8 @@ def killed_at(
     ("number", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["int", "term"]
 )
 def test_says_what_is_left(
-    command: Command,
-    split: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    owner: Any,
-    name: str,
-    call: int,
-    line: str,
-    left: str,
-    number: signal.Signals,
-    expected: int,
-) -> None:
+    command, split, monkeypatch, owner, name, call, line, left, number, expected
+):
     for model in ("als.npz", "other.npz"):
         assert command("train", split, *SMALL, "--seed", len(model), "--out", model)[0] == 0
     handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
@@ -90,9 +76,7 @@ def test_says_what_is_left(
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
 
 
-def test_tune_prints_its_trials_and_goes_on(
-    command: Command, split: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tune_prints_its_trials_and_goes_on(command, split, monkeypatch):
     words = ("tune", split, "--factors", "2,3,4", "--iterations", 2, "--out", "t")
     with monkeypatch.context() as patch:
         killed_at(patch, tuning, "train_als", 3, signal.SIGTERM)
@@ -108,9 +92,7 @@ def test_tune_prints_its_trials_and_goes_on(
     assert [line.replace("True", "False") for line in again.splitlines()[:3]] == [header, *rows]
 
 
-def test_a_run_over_an_earlier_one_leaves_nothing_of_that(
-    command: Command, split: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_over_an_earlier_one_leaves_nothing_of_that(command, split, monkeypatch):
     words = ("run", "clicks.csv", *SMALL, "--out", "r")
     assert command(*words)[0] == 0
     Path("r/notes.txt").write_text("kept")
@@ -122,15 +104,13 @@ def test_a_run_over_an_earlier_one_leaves_nothing_of_that(
     assert sorted(path.name for path in Path("r").iterdir()) == ["notes.txt", "split"]
 
 
-def test_more_signals_do_not_disturb_the_end(
-    command: Command, split: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def again() -> str:
+def test_more_signals_do_not_disturb_the_end(command, split, monkeypatch):
+    def again():
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGTERM)
         return "all of it"
 
-    def load(_: object) -> None:
+    def load(_):
         terminal.leaves(again)
         signal.raise_signal(signal.SIGTERM)
 
@@ -141,9 +121,7 @@ def test_more_signals_do_not_disturb_the_end(
     assert before == (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT))
 
 
-def test_signals_that_are_ignored_stay_so(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_signals_that_are_ignored_stay_so(command, monkeypatch):
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
         monkeypatch.setattr(
@@ -155,10 +133,10 @@ def test_signals_that_are_ignored_stay_so(
         signal.signal(signal.SIGTERM, before)
 
 
-def test_a_thread_can_run_a_command() -> None:
-    ends: list[object] = []
+def test_a_thread_can_run_a_command():
+    ends = []
 
-    def run() -> None:
+    def run():
         try:
             main(["metrics", "ndcg"])
         except SystemExit as end:
@@ -181,7 +159,7 @@ assert before == (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGI
 """
 
 
-def test_the_library_sets_no_handlers() -> None:
+def test_the_library_sets_no_handlers():
     subprocess.run([sys.executable, "-c", IMPORTED], check=True)
 
 
@@ -211,7 +189,7 @@ finally:
 """
 
 
-def interrupt_import(place: int, number: int, how: str) -> tuple[int, str, list[str]]:
+def interrupt_import(place, number, how):
     """Return the status, the messages, and the modules that were looked for by then."""
     done = subprocess.run(
         [sys.executable, "-c", IMPORTING, str(place), str(number), how],
@@ -223,7 +201,7 @@ def interrupt_import(place: int, number: int, how: str) -> tuple[int, str, list[
     return done.returncode, said, names.split(" ")
 
 
-def test_a_signal_while_modules_are_imported_prints_no_traceback() -> None:
+def test_a_signal_while_modules_are_imported_prints_no_traceback():
     status, said, names = interrupt_import(0, signal.SIGINT, "module")
     assert (status, said) == (0, "")
     assert {"typer", "numpy", "scipy", "numba", "pandas", "sparse_eval.cli.commands"} <= {*names}

@@ -1,15 +1,11 @@
 """Test how commands read interactions, and what they report about it."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
-from commands import SMALL, Command
+from commands import SMALL
 
 import sparse_eval as se
 
 
-def test_says_what_columns_were_taken_for(command: Command, tmp_path: Path) -> None:
+def test_says_what_columns_were_taken_for(command, tmp_path):
     path, split = tmp_path / "events.csv", tmp_path / "s"
     path.write_text("visitorId,productId,Rating,eventTime,type\na,x,3,5,buy\na,y,1,6,view\n")
     status, _, said = command("split", path, "--method", "last-n", "--out", split)
@@ -32,7 +28,7 @@ def test_says_what_columns_were_taken_for(command: Command, tmp_path: Path) -> N
         assert "is a split already" in said
 
 
-def test_separators_and_encodings(command: Command, tmp_path: Path) -> None:
+def test_separators_and_encodings(command, tmp_path):
     lines = ["user^item", *(f"zoë{n % 7}^{n}" for n in range(40))]
     path = tmp_path / "a.csv"
     path.write_text("\n".join(lines), encoding="latin-1")
@@ -50,7 +46,7 @@ def test_separators_and_encodings(command: Command, tmp_path: Path) -> None:
     assert command(*words)[0] == 0
 
 
-def test_errors_about_names_of_columns_name_options(command: Command, tmp_path: Path) -> None:
+def test_errors_about_names_of_columns_name_options(command, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("user,item,rating,plays\n1,2,3,4\n")
     status, _, said = command("split", path, "--out", tmp_path / "s")
@@ -60,7 +56,7 @@ def test_errors_about_names_of_columns_name_options(command: Command, tmp_path: 
     assert "Choose one with --item\n" in command("split", path, "--out", tmp_path / "s")[2]
 
 
-def test_times_that_are_not_needed_are_not_read(command: Command, tmp_path: Path) -> None:
+def test_times_that_are_not_needed_are_not_read(command, tmp_path):
     path, held = tmp_path / "a.csv", tmp_path / "b.csv"
     path.write_text("user,item,date\n1,1,yesterday\n1,2,today\n2,1,today\n2,2,today\n")
     held.write_text("user,item,date\n1,3,today\n2,3,today\n")

@@ -1,7 +1,5 @@
 """Test what all commands share, errors, exit status and ways to start them; metrics, compile."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -11,22 +9,16 @@ import sys
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from commands import SMALL, Command
+from commands import SMALL
 
 import sparse_eval as se
 from sparse_eval.cli import BUG
 from sparse_eval.cli.messages import FLAGS, ISSUES, message_of
-from sparse_eval.errors import (
-    InvalidDataError,
-    InvalidFileError,
-    InvalidMetricError,
-    OutputError,
-)
+from sparse_eval.errors import InvalidDataError, InvalidFileError, InvalidMetricError, OutputError
 from sparse_eval.evaluation.dask import check_version
 from sparse_eval.metrics import REGISTRY
 from sparse_eval.models import compile as compiling
@@ -70,13 +62,7 @@ from sparse_eval.models import compile as compiling
         (("demo", "--users", "0"), "error: --users"),
     ],
 )
-def test_bad_input_is_one_line_and_status_2(
-    command: Command,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    words: tuple[str, ...],
-    says: str,
-) -> None:
+def test_bad_input_is_one_line_and_status_2(command, tmp_path, monkeypatch, words, says):
     monkeypatch.chdir(tmp_path)
     Path("empty.csv").write_bytes(b"")
     Path("bytes.csv").write_bytes(b"user,item\0\n1,2\n")
@@ -90,7 +76,7 @@ def test_bad_input_is_one_line_and_status_2(
     assert "Traceback" not in said
 
 
-def test_debug_shows_the_traceback_anywhere_on_the_line(command: Command) -> None:
+def test_debug_shows_the_traceback_anywhere_on_the_line(command):
     for words in (("--debug", "run", "missing.csv"), ("run", "missing.csv", "--debug")):
         status, _, said = command(*words)
         assert status == 2
@@ -98,10 +84,8 @@ def test_debug_shows_the_traceback_anywhere_on_the_line(command: Command) -> Non
         assert said.splitlines()[-1].startswith("error: missing.csv")
 
 
-def test_a_bug_is_status_70_and_says_what_to_send(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken() -> None:
+def test_a_bug_is_status_70_and_says_what_to_send(command, monkeypatch):
+    def broken():
         raise IndexError("out of range")
 
     monkeypatch.setattr("sparse_eval.metrics.registry.load_extensions", broken)
@@ -117,9 +101,7 @@ def test_a_bug_is_status_70_and_says_what_to_send(
     assert str(Path.home()) not in report
 
 
-def test_what_is_no_bug_has_another_status(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_no_bug_has_another_status(command, monkeypatch):
     unmapped = ImportError("a.so: failed to map segment from shared object")
     for error in (InvalidDataError("no"), MemoryError(), PermissionError("no"), unmapped):
         monkeypatch.setattr("sparse_eval.metrics.registry.load_extensions", Mock(side_effect=error))
@@ -131,7 +113,7 @@ def test_what_is_no_bug_has_another_status(
     assert command("metrics")[0] == 2
 
 
-def test_misuse_is_status_2(command: Command) -> None:
+def test_misuse_is_status_2(command):
     for words, says in (
         (("run",), "Usage: sparse-eval run"),
         (("nonsense",), "No such command"),
@@ -147,15 +129,15 @@ def test_misuse_is_status_2(command: Command) -> None:
     assert command("--version")[:2] == (0, "0.1.0\n")
 
 
-def in_a_process(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+def in_a_process(*words, **options):
     """Run a command in its own process; `env` is added to the environment."""
     environment = os.environ | options.pop("env", {})
     line = [sys.executable, "-m", "sparse_eval", *words]
-    piped: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
     return subprocess.run(line, env=environment, check=False, text=True, **piped)
 
 
-def test_runs_without_a_terminal() -> None:
+def test_runs_without_a_terminal():
     script = Path(sys.executable).with_name("sparse-eval")
     done = subprocess.run(
         [script, "demo", "--users", "50", "--items", "40", *SMALL, "--format", "json"],
@@ -169,9 +151,7 @@ def test_runs_without_a_terminal() -> None:
 
 
 @pytest.mark.parametrize("words", ["evaluate - truth.csv", "score --help"])
-def test_standard_input_the_environment_and_a_reader_that_has_enough(
-    tmp_path: Path, words: str
-) -> None:
+def test_standard_input_the_environment_and_a_reader_that_has_enough(tmp_path, words):
     (tmp_path / "truth.csv").write_text("user,item\na,y\nb,x\n")
     reader, writer = os.pipe()
     os.close(reader)
@@ -186,9 +166,7 @@ def test_standard_input_the_environment_and_a_reader_that_has_enough(
         assert done.stderr == ""
 
 
-def test_only_one_input_is_standard_input(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_one_input_is_standard_input(command, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"user,item,rank\na,x,1\n")))
     status, printed, said = command("evaluate", "-", "-")
     assert (status, printed) == (2, "")
@@ -198,7 +176,7 @@ def test_only_one_input_is_standard_input(
     assert "Invalid value for '--split': a folder is expected" in " ".join(said.split())
 
 
-def test_messages_as_lines_of_json_or_none(command: Command, tmp_path: Path) -> None:
+def test_messages_as_lines_of_json_or_none(command, tmp_path):
     words = ("demo", "--users", 50, "--items", 40, *SMALL, "--out", tmp_path / "d")
     for more, last in (((), "info"), (("--memory", "1"), "error")):
         said = command(*words, *more, "--log-format", "json")[2]
@@ -211,7 +189,7 @@ def test_messages_as_lines_of_json_or_none(command: Command, tmp_path: Path) -> 
     assert command(*words, "--memory", "2 GB", "--help-all")[0] == 0
 
 
-def test_output_in_an_encoding_that_lacks_a_letter() -> None:
+def test_output_in_an_encoding_that_lacks_a_letter():
     done = in_a_process("metrics", "ndcg", env={"PYTHONIOENCODING": "cp1252"})
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
@@ -256,7 +234,7 @@ def test_output_in_an_encoding_that_lacks_a_letter() -> None:
         ),
     ],
 )
-def test_errors_name_options_as_on_the_command_line(error: Exception, message: str) -> None:
+def test_errors_name_options_as_on_the_command_line(error, message):
     names = ("monitor", "convention", "rank", "score", "propensity", "train", "seed", "users")
     others = {"n_trials": "trials", "how": "users", "header": "no-header", "history": "no-history",
               "format": "input-format", "on_bad_lines": "skip-bad-lines"}  # fmt: skip
@@ -285,7 +263,7 @@ LIMITED = "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (int(sys
         ),
     ],
 )
-def test_a_limit_of_the_address_space(megabytes: int, code: str, expected: str) -> None:
+def test_a_limit_of_the_address_space(megabytes, code, expected):
     pytest.importorskip("resource")
     done = subprocess.run(
         [sys.executable, "-c", f"{LIMITED}; {code}", str(megabytes << 20)],
@@ -298,7 +276,7 @@ def test_a_limit_of_the_address_space(megabytes: int, code: str, expected: str) 
     assert done.returncode == (2 if "error" in expected else 0)
 
 
-def test_lists_and_describes_every_metric(command: Command) -> None:
+def test_lists_and_describes_every_metric(command):
     _, printed, _ = command("metrics", "--format", "json")
     assert len(json.loads(printed)) == len(REGISTRY)
     for name in REGISTRY:
@@ -313,14 +291,14 @@ def test_lists_and_describes_every_metric(command: Command) -> None:
         assert command("metrics", name) == expected
 
 
-def test_shows_what_a_convention_changes(command: Command) -> None:
+def test_shows_what_a_convention_changes(command):
     status, printed, _ = command("metrics", "--convention", "implicit")
     assert status == 0
     assert "precision(average)" in printed
     assert "micro" in printed
 
 
-def test_says_what_was_compiled(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_says_what_was_compiled(command, monkeypatch):
     done = compiling.CompiledKernels(Path("kept"), "znver5", 1)
     with monkeypatch.context() as patch:
         patch.setattr(compiling, "compile_kernels", lambda: done)

@@ -3,17 +3,14 @@
 Each night is a step of one test, with the exit status, the line and the files of each command.
 """
 
-from __future__ import annotations
-
 import json
 import signal
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from commands import Command, press_ctrl_c, start_command, wait_for
+from commands import press_ctrl_c, start_command, wait_for
 from systems import need_posix
 
 import sparse_eval as se
@@ -23,7 +20,7 @@ DAYS = [f"2026-11-{day:02d}" for day in range(1, 11)]
 METRICS = ("-m", "ndcg@10,recall@10")
 
 
-def write_day(number: int) -> None:
+def write_day(number):
     """Write the clicks of a day: in CSV in one folder, and in Parquet in another one.
 
     Each day has a few users and items that the days before it have not.
@@ -43,17 +40,17 @@ def write_day(number: int) -> None:
 class Operator:
     """Runs commands in a folder, and says what is expected of them."""
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command):
         self._command = command
         self.said = ""  # by the last command, on standard error
 
-    def runs(self, line: str, *more: object, status: int = 0, says: str = "") -> str:
+    def runs(self, line, *more, status=0, says=""):
         """Run a command; check its status and what standard error says; return what is printed."""
         ended, printed, self.said = self._command(*line.split(), *more)
         assert (ended, says in self.said) == (status, True), (line, ended, self.said)
         return printed
 
-    def gauges(self, file: str) -> dict[str, float]:
+    def gauges(self, file):
         """Return the values that Prometheus reads, by gauge and labels."""
         lines = Path(file).read_text().splitlines()
         pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
@@ -61,7 +58,7 @@ class Operator:
 
 
 @pytest.mark.long
-def test_the_week(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_week(command, tmp_path, monkeypatch):
     need_posix()
     monkeypatch.chdir(tmp_path)
     operator = Operator(command)
@@ -78,7 +75,7 @@ def test_the_week(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     mistakes(operator, monkeypatch)
 
 
-def learns(operator: Operator) -> None:
+def learns(operator):
     """Split nine days by time, and train six checkpoints."""
     operator.runs("split logs --at 2026-11-08 --out split", says="left in split: train.npz")
     for factors in (4, 8, 16):
@@ -98,7 +95,7 @@ def learns(operator: Operator) -> None:
 NIGHT = "score models --split split --history nights.jsonl --prometheus gauges/als.prom"
 
 
-def the_first_night(operator: Operator) -> None:
+def the_first_night(operator):
     """Five checkpoints, and a corrupt one, one of another shape, and one that is half-written."""
     whole = Path("models/als8.npz").read_bytes()
     Path("models/corrupt.npz").write_bytes(whole[: len(whole) // 2])
@@ -121,7 +118,7 @@ def the_first_night(operator: Operator) -> None:
     assert gauges['users{job="als",split="split",model="als4"}'] > 100
 
 
-def a_night_that_is_repeated(operator: Operator) -> None:
+def a_night_that_is_repeated(operator):
     """The best model is deleted; the rerun computes nothing anew, and does not show it."""
     best = se.History("nights.jsonl").nights[0].name
     for name in (best, "corrupt", "shape"):
@@ -138,7 +135,7 @@ def a_night_that_is_repeated(operator: Operator) -> None:
     assert {"mean", "ci_low", "random", "popularity"} <= rows[0]["metrics"]["ndcg@10"].keys()
 
 
-def a_night_with_bad_models(operator: Operator) -> None:
+def a_night_with_bad_models(operator):
     """A better and a worse model than yesterday's are compared, and the history tells the trend."""
     operator.runs(f"{NIGHT} --out night/2 --night 2026-11-09", *METRICS)
     nights = se.History("nights.jsonl")
@@ -160,12 +157,12 @@ def a_night_with_bad_models(operator: Operator) -> None:
     assert '<h2 id="nights">Nights</h2>' in Path("page.html").read_text(encoding="utf-8")
 
 
-def a_night_that_is_killed() -> None:
+def a_night_that_is_killed():
     """Ctrl-C and kill -9: the same command goes on, to the same rows."""
     words = ("score", "models", "--split", "split", *METRICS, "--threads", 1)
     whole = {str(path) for path in Path("models").iterdir() if path.name[0] != "."}
 
-    def rows(folder: str) -> list[Any]:
+    def rows(folder):
         ledger = Path(folder, "sweep.jsonl")
         lines = ledger.read_text().split("\n") if ledger.exists() else []
         return [json.loads(line) for line in lines[1:-1]]  # only whole lines
@@ -187,10 +184,10 @@ def a_night_that_is_killed() -> None:
     assert known[0] == known[1] == known[2]
 
 
-def a_full_disk_and_two_at_once(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+def a_full_disk_and_two_at_once(operator, monkeypatch):
     """Try again later: exit status 75."""
 
-    def full(*_: object) -> None:
+    def full(*_):
         raise OSError(28, "No space left on device")
 
     before = Path("split/train.npz").read_bytes()
@@ -214,7 +211,7 @@ def a_full_disk_and_two_at_once(operator: Operator, monkeypatch: pytest.MonkeyPa
     assert operator.gauges("gauges/second.prom")[f"last_run_success{labels}"] == 0
 
 
-def a_new_day(operator: Operator) -> None:
+def a_new_day(operator):
     """Tonight's split, of Parquet, has users and items that yesterday's models do not know."""
     operator.runs("split archive --at 2026-11-08 --out same")
     assert Path("same/train.npz").read_bytes() == Path("split/train.npz").read_bytes()
@@ -235,7 +232,7 @@ def a_new_day(operator: Operator) -> None:
     assert found["metrics"]["ndcg@10"]["mean"] == one["metrics"]["ndcg@10"]["mean"]
 
 
-def mistakes(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+def mistakes(operator, monkeypatch):
     """Mistakes of people are errors in one line, also in logs that programs read."""
     score = "score best.npz"
     operator.runs(f"{score} --split split --user u", status=2, says="--user: split is a split")

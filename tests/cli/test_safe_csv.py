@@ -1,15 +1,11 @@
 """The option --safe-csv: CSV that a spreadsheet shows, and does not run."""
 
-from __future__ import annotations
-
 import csv
 from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
-from commands import Command
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,11 +17,11 @@ USERS = ["=1+1", "@SUM(A1)", "anna"]
 ITEMS = ["-dQw4w9W", "+49 30", "\tcmd", "cat; =1", 'say "hi"', "'quoted"]
 
 
-def rows(text: str) -> list[list[str]]:
+def rows(text):
     return list(csv.reader(StringIO(text, newline="")))
 
 
-def harmless(cell: str) -> str:
+def harmless(cell):
     return "'" + cell if cell[:1] in set("=+-@\t\r\n＝＋－＠") - {""} else cell
 
 
@@ -38,9 +34,7 @@ CELLS = st.one_of(
     st.lists(st.tuples(CELLS, st.integers(-9, 9), st.floats(-9, 9)), max_size=4),
     st.tuples(CELLS, CELLS, CELLS),
 )
-def test_text_begins_as_no_formula_and_numbers_stay(
-    cells: list[tuple[str, int, float]], names: tuple[str, str, str]
-) -> None:
+def test_text_begins_as_no_formula_and_numbers_stay(cells, names):
     table = pd.DataFrame(cells, columns=list(names))
     before = table.copy()
     header, *found = rows(csv_text(table, safe=True))
@@ -51,15 +45,13 @@ def test_text_begins_as_no_formula_and_numbers_stay(
     ]
 
 
-def test_what_is_asked_for_alone() -> None:
+def test_what_is_asked_for_alone():
     table = pd.DataFrame({"item": ["=1", "a;=1"], "score": [-0.5, np.nan], "rank": [-1, 2]})
     assert csv_text(table, safe=False) == "item,score,rank\n=1,-0.5,-1\na;=1,,2\n"
     assert csv_text(table, safe=True) == ('"item","score","rank"\n"\'=1",-0.5,-1\n"a;=1","",2\n')
 
 
-def test_ids_and_names_of_files_and_results(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ids_and_names_of_files_and_results(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     clicks = [(user, item) for n, user in enumerate(USERS) for item in ITEMS[n : n + 4]]
     frame = pd.DataFrame(clicks, columns=["user", "item"])

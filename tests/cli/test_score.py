@@ -1,7 +1,5 @@
 """Test the command score: its tables, exit status, gauges, and what it writes for other nights."""
 
-from __future__ import annotations
-
 import gc
 import json
 import time
@@ -11,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import reporting
-from commands import Command
 from scipy import sparse
 
 import sparse_eval as se
@@ -23,7 +20,7 @@ METRICS = ("-m", "ndcg@10,recall@10,coverage@10")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """Return a folder with a split, and checkpoints of which als8 is the better one."""
     folder = tmp_path_factory.mktemp("score")
     holdout = se.split.random(se.datasets.synthetic(n_users=200, n_items=80, seed=0), seed=0)
@@ -36,20 +33,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def ev(folder: Path) -> se.Evaluation:
+def ev(folder):
     """Return the evaluation of the better checkpoint."""
     holdout = se.Holdout.load(folder / "split")
     return se.evaluate_model(folder / "models" / "als8.npz", holdout, METRICS[1], keep="lists")
 
 
-def words(folder: Path, *models: str | Path) -> tuple[object, ...]:
+def words(folder, *models):
     return ("score", *(folder / model for model in models), "--split", folder / "split", *METRICS)
 
 
-def samples(path: Path) -> dict[str, dict[tuple[str, ...], float]]:
+def samples(path):
     """Return what Prometheus reads: values by labels, by the name of the gauge."""
     parser = pytest.importorskip("prometheus_client.parser", reason="not in this environment")
-    found: dict[str, dict[tuple[str, ...], float]] = {}
+    found = {}
     for family in parser.text_string_to_metric_families(path.read_text()):
         assert family.type == "gauge"
         assert family.documentation
@@ -61,9 +58,7 @@ def samples(path: Path) -> dict[str, dict[tuple[str, ...], float]]:
     return found
 
 
-def test_scores_a_folder_and_the_files_in_it(
-    command: Command, folder: Path, ev: se.Evaluation, tmp_path: Path
-) -> None:
+def test_scores_a_folder_and_the_files_in_it(command, folder, ev, tmp_path):
     out = ("--out", tmp_path / "o")
     status, printed, said = command(*words(folder, "models"), *out)
     assert status == 0, said
@@ -88,7 +83,7 @@ def test_scores_a_folder_and_the_files_in_it(
             assert {name: row["metrics"][name]["mean"] for name in ev.names} == ev.mean()
 
 
-def test_a_checkpoint_that_cannot_be_scored(command: Command, folder: Path, tmp_path: Path) -> None:
+def test_a_checkpoint_that_cannot_be_scored(command, folder, tmp_path):
     (tmp_path / "empty.npz").write_bytes(b"")
     line = words(folder, "models", tmp_path / "empty.npz", tmp_path / "missing.npz")
     status, printed, said = command(*line, "--progress")
@@ -107,8 +102,8 @@ def test_a_checkpoint_that_cannot_be_scored(command: Command, folder: Path, tmp_
 @pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::UserWarning:distributed", "ignore::DeprecationWarning"
 )
-def test_scores_on_the_workers_of_a_scheduler(command: Command, folder: Path) -> None:
-    def numbers(*line: object) -> object:
+def test_scores_on_the_workers_of_a_scheduler(command, folder):
+    def numbers(*line):
         status, printed, said = command(*line, "--format", "json")
         assert status == 0, said
         columns = ("mean", "std", "ci_low", "ci_high", "interval", "n_users", "n_skipped")
@@ -127,9 +122,7 @@ def test_scores_on_the_workers_of_a_scheduler(command: Command, folder: Path) ->
             assert numbers(*line, "--scheduler", cluster.scheduler_address) == numbers(*line)
 
 
-def test_options_replace_contradicting_ones_of_the_environment(
-    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_options_replace_contradicting_ones_of_the_environment(command, folder, monkeypatch):
     split = folder / "split"
     files = ("--train", split / "train.npz", "--validation", split / "validation.npz")
     printed = []
@@ -144,9 +137,7 @@ def test_options_replace_contradicting_ones_of_the_environment(
 
 
 @pytest.mark.parametrize("model", ["models/als8.npz", "models"])
-def test_a_model_or_the_best_of_several_is_judged(
-    command: Command, folder: Path, ev: se.Evaluation, model: str
-) -> None:
+def test_a_model_or_the_best_of_several_is_judged(command, folder, ev, model):
     reached = ev["ndcg@10"]
     line = words(folder, model)
     assert command(*line, "--fail-under", f"ndcg@10={reached - 0.001}")[0] == 0
@@ -163,7 +154,7 @@ def test_a_model_or_the_best_of_several_is_judged(
     assert "and has to be at most 2" in said
 
 
-def test_lists_are_judged(command: Command, tmp_path: Path) -> None:
+def test_lists_are_judged(command, tmp_path):
     sparse.save_npz(tmp_path / "p.npz", sparse.csr_matrix([[1, 2, 0], [0, 1, 2]]))
     sparse.save_npz(tmp_path / "v.npz", sparse.csr_matrix([[0, 1, 0], [0, 1, 1]]))
     line = ("evaluate", tmp_path / "p.npz", tmp_path / "v.npz", "-m", "mrr@2,fcp", "--fail-under")
@@ -181,14 +172,8 @@ def test_lists_are_judged(command: Command, tmp_path: Path) -> None:
     ("n_scored", "n_failed", "kept"), [(0, 2, False), (2, 1, False), (0, 1, True), (1, 2, True)]
 )
 def test_broken_checkpoints_do_not_hide_the_others(
-    command: Command,
-    folder: Path,
-    ev: se.Evaluation,
-    tmp_path: Path,
-    n_scored: int,
-    n_failed: int,
-    kept: bool,
-) -> None:
+    command, folder, ev, tmp_path, n_scored, n_failed, kept
+):
     models = tmp_path / "models"
     models.mkdir()
     good = (folder / "models" / "als8.npz").read_bytes()
@@ -221,9 +206,7 @@ def test_broken_checkpoints_do_not_hide_the_others(
 
 
 @pytest.mark.parametrize("with_out", [False, True])
-def test_the_best_of_several_is_a_line_and_gauges(
-    command: Command, folder: Path, ev: se.Evaluation, tmp_path: Path, with_out: bool
-) -> None:
+def test_the_best_of_several_is_a_line_and_gauges(command, folder, ev, tmp_path, with_out):
     out = ("--out", tmp_path / "o") if with_out else ()
     history, gauges = tmp_path / "new" / "h.jsonl", tmp_path / "s.prom"
     options = (*out, "--history", history, "--prometheus", gauges)
@@ -254,9 +237,7 @@ def test_the_best_of_several_is_a_line_and_gauges(
     assert abs(found["last_run_timestamp_seconds"][()] - time.time()) < 600
 
 
-def test_lists_are_a_line_and_failures_are_counted(
-    command: Command, folder: Path, tmp_path: Path
-) -> None:
+def test_lists_are_a_line_and_failures_are_counted(command, folder, tmp_path):
     options = ("--history", tmp_path / "h.jsonl", "--prometheus", tmp_path / "s.prom")
     sparse.save_npz(tmp_path / "p.npz", sparse.csr_matrix([[1, 2, 0], [0, 1, 2]]))
     sparse.save_npz(tmp_path / "v.npz", sparse.csr_matrix([[0, 1, 0], [0, 1, 1]]))
@@ -279,7 +260,7 @@ def test_lists_are_a_line_and_failures_are_counted(
     assert names == ["p", "als8"]
 
 
-def test_labels_are_escaped(tmp_path: Path) -> None:
+def test_labels_are_escaped(tmp_path):
     names = ['a"b', "c\\d", "two\nlines", "שלום"]
     models = {name: reporting.evaluate(1, 0.5) for name in names}
     write_prometheus(tmp_path / "s.prom", "", models, None, 0, 1.0)
@@ -288,15 +269,13 @@ def test_labels_are_escaped(tmp_path: Path) -> None:
     assert set(found["best"].values()) == {0}
 
 
-def test_refuses_before_it_scores(
-    command: Command, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refuses_before_it_scores(command, folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("h.jsonl").write_text("{}\n")
     for name in ("d.prom", "none"):
         Path(name).mkdir()
     bound = "expected a metric and a number, such as ndcg@10=0.15"
-    refused: list[tuple[tuple[object, ...], int, str]] = [
+    refused = [
         (("--history", "h.jsonl"), 2, "h.jsonl, line 1: is damaged"),
         (("--history", "h.jsonl/x"), 2, "cannot be "),
         (("--history", "."), 2, "cannot be read: Is a directory"),
@@ -323,7 +302,7 @@ def test_refuses_before_it_scores(
     assert samples(Path("s.prom"))["last_run_success"] == {(): 0}
 
 
-def test_refuses_the_folder_of_other_scores(command: Command, folder: Path, tmp_path: Path) -> None:
+def test_refuses_the_folder_of_other_scores(command, folder, tmp_path):
     line = (*words(folder, "models"), "--out", tmp_path / "o")
     assert command(*line)[0] == 0
     with locked_folder(tmp_path / "o"):
@@ -333,7 +312,7 @@ def test_refuses_the_folder_of_other_scores(command: Command, folder: Path, tmp_
     assert "sweep.jsonl: this folder was written with different inputs: metrics" in said
 
 
-def test_a_command_of_lines_of_json(command: Command, folder: Path, tmp_path: Path) -> None:
+def test_a_command_of_lines_of_json(command, folder, tmp_path):
     status, printed, said = command(
         "tune", folder / "split", "--out", tmp_path / "t", "-m", "ndcg@10", "--factors", "2,4",
         "--iterations", "1", "--format", "jsonl",

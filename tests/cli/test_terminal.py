@@ -1,7 +1,5 @@
 """Ids and names cannot control a terminal, and reach files and pipes unchanged."""
 
-from __future__ import annotations
-
 import ast
 import csv
 import io
@@ -13,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from commands import Command
 
 import sparse_eval as se
 from sparse_eval import cli
@@ -26,7 +23,7 @@ ITEMS = [f"i{n}{NASTY}" for n in range(5)]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """Go to a folder with a split, models, lists and segments, all with such names."""
     monkeypatch.chdir(tmp_path)
     rows = [
@@ -64,12 +61,12 @@ COMMANDS = {
 }
 
 
-def words_of(name: str) -> list[str]:
+def words_of(name):
     words = COMMANDS[name][0].split()
     return [word.replace("a.npz", f"a{NASTY}.npz") for word in words]
 
 
-def has_controls(text: str) -> bool:
+def has_controls(text):
     return printable(text) != text
 
 
@@ -86,13 +83,8 @@ def has_controls(text: str) -> bool:
     ],
 )
 def test_ids_are_escaped_for_people_and_whole_for_programs(
-    command: Command,
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    shape: str,
-    terminal: bool,
-) -> None:
+    command, folder, monkeypatch, name, shape, terminal
+):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
     status, printed, said = command(*words_of(name), "--format", shape)
     assert status == 0, said
@@ -113,9 +105,7 @@ def test_ids_are_escaped_for_people_and_whole_for_programs(
     assert all(text.removesuffix(".npz").endswith(whole) for text in texts), texts
 
 
-def test_what_is_below_a_comparison_fits_the_terminal(
-    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_below_a_comparison_fits_the_terminal(command, folder, monkeypatch):
     words = words_of("compare")
     _, whole, _ = command(*words)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
@@ -126,7 +116,7 @@ def test_what_is_below_a_comparison_fits_the_terminal(
     assert below.split() == whole.split("\n\n", 1)[1].split()
 
 
-def test_messages_are_escaped(command: Command, folder: Path) -> None:
+def test_messages_are_escaped(command, folder):
     for words in (
         (*words_of("recommend"), "--users", f"nobody{NASTY}", "--debug"),
         ("score", "models", "--split", f"missing{NASTY}"),
@@ -138,7 +128,7 @@ def test_messages_are_escaped(command: Command, folder: Path) -> None:
         assert "u001b" in said or "x1b" in said
 
 
-def test_escapes_only_control_characters() -> None:
+def test_escapes_only_control_characters():
     signs = list(map(chr, range(sys.maxunicode + 1)))
     embeds = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
     escaped = {
@@ -151,7 +141,7 @@ def test_escapes_only_control_characters() -> None:
     assert all(json.loads(f'"{printable(sign)}"') == sign for sign in escaped)
 
 
-def test_commands_print_in_one_way_only() -> None:
+def test_commands_print_in_one_way_only():
     for path in Path(cli.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and path.name != "terminal.py":

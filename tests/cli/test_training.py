@@ -1,15 +1,12 @@
 """Test the commands that split data, train models and recommend: demo, run, split, train."""
 
-from __future__ import annotations
-
 import json
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from commands import SMALL, Command, press_ctrl_c, start_command
+from commands import SMALL, press_ctrl_c, start_command
 from failing import full
 from implicit.cpu.bpr import BayesianPersonalizedRanking
 
@@ -31,19 +28,19 @@ MODELS = {
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Path:
+def log(tmp_path):
     """Write a click log as CSV."""
     CLICKS.to_frame().to_csv(tmp_path / "clicks.csv", index=False)
     return tmp_path / "clicks.csv"
 
 
 @pytest.fixture
-def split(tmp_path: Path) -> Path:
+def split(tmp_path):
     se.split.random(CLICKS, seed=0).save(tmp_path / "split")
     return tmp_path / "split"
 
 
-def test_demo_runs_every_step(command: Command, tmp_path: Path) -> None:
+def test_demo_runs_every_step(command, tmp_path):
     out = tmp_path / "demo"
     words = ("demo", "--users", 100, "--items", 80, "--factors", 4, "--seed", 3, "--out", out)
     status, printed, said = command(*words)
@@ -71,9 +68,9 @@ def test_demo_runs_every_step(command: Command, tmp_path: Path) -> None:
 
 
 def test_a_run_keeps_what_is_there_if_there_is_no_room_for_the_split(
-    command: Command, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def contents() -> dict[str, bytes]:
+    command, log, tmp_path, monkeypatch
+):
+    def contents():
         files = [path for path in out.rglob("*") if path.is_file()]
         return {str(path.relative_to(out)): path.read_bytes() for path in files}
 
@@ -89,9 +86,7 @@ def test_a_run_keeps_what_is_there_if_there_is_no_room_for_the_split(
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_split_train_and_score_equal_run(
-    command: Command, log: Path, split: Path, tmp_path: Path, model: str
-) -> None:
+def test_split_train_and_score_equal_run(command, log, split, tmp_path, model):
     out, options = tmp_path / "m" / "a.npz", ("--model", model, *MODELS[model].split())
     files = []
     for _ in range(2):  # with the same bits
@@ -118,7 +113,7 @@ def test_split_train_and_score_equal_run(
         assert about[option[2:].replace("-", "_")] == float(value)
 
 
-def test_run_uses_a_ready_made_split(command: Command, tmp_path: Path) -> None:
+def test_run_uses_a_ready_made_split(command, tmp_path):
     parts = (tmp_path / "train.txt", tmp_path / "test.txt")
     parts[0].write_text("0 0 1 2\n1 1 2\n2 0 2 3\n3 3\n")
     parts[1].write_text("0 3\n1 0\n2 1\n3\n")
@@ -157,13 +152,7 @@ def test_run_uses_a_ready_made_split(command: Command, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_splits_as_python_does(
-    command: Command,
-    log: Path,
-    tmp_path: Path,
-    words: str,
-    expected: Callable[[se.Interactions], se.Holdout],
-) -> None:
+def test_splits_as_python_does(command, log, tmp_path, words, expected):
     holdout = expected(se.datasets.load_csv(log, timestamp="timestamp"))
     assert command("split", log, *words.split(), "--out", tmp_path / "s" / "split")[0] == 0
     folders = ["s"]
@@ -197,7 +186,7 @@ def test_splits_as_python_does(
         ("--at 2019-11-14 --timestamp day", "pass --at as a whole number in their unit"),
     ],
 )
-def test_refuses_dates(command: Command, tmp_path: Path, words: str, says: str) -> None:
+def test_refuses_dates(command, tmp_path, words, says):
     frame = CLICKS.to_frame().assign(day=range(len(CLICKS)))
     frame.to_csv(tmp_path / "clicks.csv", index=False)
     line = ("split", tmp_path / "clicks.csv", "--method", "temporal", "--timestamp", "timestamp")
@@ -208,7 +197,7 @@ def test_refuses_dates(command: Command, tmp_path: Path, words: str, says: str) 
     assert command(*line, "--timestamp", "day", "--at", 2, "--out", tmp_path / "s")[0] == 0
 
 
-def test_users_are_split_trained_and_scored(command: Command, tmp_path: Path) -> None:
+def test_users_are_split_trained_and_scored(command, tmp_path):
     frame = se.datasets.synthetic(n_users=80, n_items=60, n_interactions=900, seed=0).to_frame()
     frame["item"] = frame["item"].str[:2]  # so that users come back to items
     frame.to_csv(tmp_path / "clicks.csv", index=False)
@@ -232,7 +221,7 @@ def test_users_are_split_trained_and_scored(command: Command, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
-def test_recommends_in_a_file(command: Command, log: Path, split: Path, suffix: str) -> None:
+def test_recommends_in_a_file(command, log, split, suffix):
     model, out = split / "als.npz", split / "new" / f"recs.{suffix}"
     se.save_model(se.train_als(se.datasets.load(log), factors=4), model)
     status, printed, said = command("recommend", model, log, "-k", 3, "--out", out)
@@ -252,9 +241,7 @@ def test_recommends_in_a_file(command: Command, log: Path, split: Path, suffix: 
         assert says in said
 
 
-def test_evaluates_stops_early_and_keeps_the_best(
-    command: Command, split: Path, tmp_path: Path
-) -> None:
+def test_evaluates_stops_early_and_keeps_the_best(command, split, tmp_path):
     folder, out = tmp_path / "checkpoints", tmp_path / "m.npz"
     options = ("--model", "bpr", "--factors", 8, "--iterations", 30, "--learning-rate", 0.5)
     status, printed, said = command(
@@ -291,9 +278,7 @@ def test_evaluates_stops_early_and_keeps_the_best(
         ("train split --validation split", "has its own validation part; leave out --val"),
     ],
 )
-def test_refuses_what_does_not_apply(
-    command: Command, log: Path, split: Path, monkeypatch: pytest.MonkeyPatch, words: str, says: str
-) -> None:
+def test_refuses_what_does_not_apply(command, log, split, monkeypatch, words, says):
     monkeypatch.chdir(split.parent)
     log.rename("log")
     se.split.users(CLICKS, seed=0).save("users")
@@ -303,16 +288,14 @@ def test_refuses_what_does_not_apply(
     assert not Path("m.npz").exists()
 
 
-def test_the_test_of_a_search_is_about_users_of_train(command: Command, split: Path) -> None:
+def test_the_test_of_a_search_is_about_users_of_train(command, split):
     status, _, said = command("tune", split, "--method", "users", "--out", split.parent / "search")
     assert status == 2
     assert "the given test part has users of train" in said
 
 
 @pytest.mark.parametrize("resume", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_an_interrupted_training_says_where_its_checkpoints_are(
-    split: Path, tmp_path: Path, resume: bool
-) -> None:
+def test_an_interrupted_training_says_where_its_checkpoints_are(split, tmp_path, resume):
     folder = tmp_path / "c"
     words = ("train", split, "--factors", 8, "--iterations", 10**6, "--checkpoints", folder)
     status, _, said = press_ctrl_c(

@@ -1,9 +1,6 @@
 """Checks of single arguments: what they return and what they refuse."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +10,7 @@ from sparse_eval.core.arguments import check_choice, check_fraction, check_numbe
 from sparse_eval.errors import InvalidDataError
 
 
-def test_numbers_become_those_of_python() -> None:
+def test_numbers_become_those_of_python():
     for value in (3, np.int8(3), np.uint64(3)):
         assert type(check_whole("k", value, 1, 3)) is int
     for value in (2, 2.0, np.float32(2), np.int16(2)):
@@ -33,7 +30,7 @@ def test_numbers_become_those_of_python() -> None:
         (check_choice, ["items", None, np.array(["item"]), ["item"]], (("item", "average"),)),
     ],
 )
-def test_refuses_other_values(check: Any, values: list[object], limits: Any) -> None:
+def test_refuses_other_values(check, values, limits):
     for value in values:
         with raises(InvalidDataError, argument="p"):
             check("p", value, *limits)

@@ -1,10 +1,6 @@
 """Arrays of NumPy from tensors, lists and arrays of other libraries."""
 
-from __future__ import annotations
-
 import array
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +16,7 @@ from sparse_eval.errors import InvalidDataError
 VALUES = np.array([[1.5, 2.0], [0.0, -3.0]], np.float32)
 
 
-def read(values: object) -> np.ndarray:
+def read(values):
     return as_array(values, "scores", "an array of numbers")
 
 
@@ -34,7 +30,7 @@ def read(values: object) -> np.ndarray:
         lambda values: Tensor(values[:, ::-1])[:, ::-1],
     ],
 )
-def test_shares_the_memory_of_arrays_and_tensors(make: Callable[[Any], Any]) -> None:
+def test_shares_the_memory_of_arrays_and_tensors(make):
     given = make(VALUES)
     found = read(given)
     assert type(found) is np.ndarray
@@ -43,7 +39,7 @@ def test_shares_the_memory_of_arrays_and_tensors(make: Callable[[Any], Any]) -> 
     assert np.shares_memory(found, given.values if isinstance(given, Tensor) else given)
 
 
-def test_reads_lists_and_other_arrays() -> None:
+def test_reads_lists_and_other_arrays():
     for values in (VALUES.tolist(), [Tensor(row) for row in VALUES]):
         assert (read(values) == VALUES).all()
     for values in (range(3), array.array("i", range(3)), pd.Series(range(3)), pd.RangeIndex(3)):
@@ -68,7 +64,7 @@ def test_reads_lists_and_other_arrays() -> None:
         {1, 2},
     ],
 )
-def test_refuses_what_is_no_array(values: object) -> None:
+def test_refuses_what_is_no_array(values):
     with raises(InvalidDataError, argument="scores"):
         read(values)
 
@@ -78,9 +74,9 @@ class AnyColumn:
 
     columns = ("user", "item")
 
-    def __getattr__(self, name: str) -> str:
+    def __getattr__(self, name):
         return name
 
 
-def test_names_the_columns_of_a_frame_that_has_any_attribute() -> None:
+def test_names_the_columns_of_a_frame_that_has_any_attribute():
     assert column_names(AnyColumn()) == ["user", "item"]

@@ -1,7 +1,5 @@
 """Checks and sorting of sparse matrices, and conversions that neither modify nor trust them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -22,13 +20,13 @@ from sparse_eval.errors import InvalidDataError
 from sparse_eval.inputs.axes import Axis
 
 
-def unsorted() -> sparse.csr_matrix:
+def unsorted():
     return sparse.csr_matrix(([1, 2, 4, 8], [2, 0, 2, 1], [0, 3, 3, 4]), shape=(3, 3))
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo"])
 @pytest.mark.parametrize("dtype", [">f4", ">f8", ">i2", ">i8", "f2", np.longdouble])
-def test_dtypes_that_scipy_does_not_compute_with(dtype: object, form: str) -> None:
+def test_dtypes_that_scipy_does_not_compute_with(dtype, form):
     matrix = unsorted().asformat(form)
     matrix.data = matrix.data.astype(dtype)
     result = canonical_csr(matrix, "m", sum_duplicates=True)
@@ -42,7 +40,7 @@ def test_dtypes_that_scipy_does_not_compute_with(dtype: object, form: str) -> No
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok", "bsr"])
-def test_duplicates_are_summed_without_modifying_the_input(form: str) -> None:
+def test_duplicates_are_summed_without_modifying_the_input(form):
     matrix = unsorted() if form == "csr" else unsorted().asformat(form)
     before = matrix.copy().tocoo()
     result = canonical_csr(matrix, "m", sum_duplicates=True)
@@ -55,18 +53,18 @@ def test_duplicates_are_summed_without_modifying_the_input(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo"])
-def test_refuses_duplicates_that_have_no_sum(form: str) -> None:
+def test_refuses_duplicates_that_have_no_sum(form):
     with raises(InvalidDataError, user=0):
         canonical_csr(unsorted().asformat(form), "m", sum_duplicates=False)
 
 
-def test_a_sum_of_narrow_values_does_not_overflow() -> None:
+def test_a_sum_of_narrow_values_does_not_overflow():
     for dtype in (np.int8, bool):
         matrix = sparse.coo_matrix((np.ones(300, dtype), ([0] * 300, [0] * 300)))
         assert canonical_csr(matrix, "m", sum_duplicates=True).data.tolist() == [300.0]
 
 
-def test_entries_beyond_indptr_are_dropped() -> None:
+def test_entries_beyond_indptr_are_dropped():
     matrix = sparse.csr_matrix([[1.0, 2.0]])
     matrix.data, matrix.indices = np.array([1.0, 2.0, 3.0]), np.array([0, 1, 9], np.int32)
     result = canonical_csr(matrix, "m", sum_duplicates=True)
@@ -74,7 +72,7 @@ def test_entries_beyond_indptr_are_dropped() -> None:
     assert len(matrix.data) == 3
 
 
-def test_refuses_what_is_no_matrix_of_real_numbers() -> None:
+def test_refuses_what_is_no_matrix_of_real_numbers():
     masked = sparse.coo_matrix(np.eye(2))
     masked.data = np.ma.array([1.0, 1.0], mask=[True, False])
     for bad in (np.ones((2, 2)), sparse.coo_array(np.ones(3)), sparse.csc_matrix([[1j]]), masked):
@@ -82,7 +80,7 @@ def test_refuses_what_is_no_matrix_of_real_numbers() -> None:
             canonical_csr(bad, "m", sum_duplicates=True)
 
 
-def test_names_a_damaged_matrix_of_any_format() -> None:
+def test_names_a_damaged_matrix_of_any_format():
     dok, lil = sparse.dok_matrix(np.eye(2)), sparse.lil_matrix(np.eye(2))
     dok._dict[9, 9], lil.rows[0] = 1.0, [9]
     for damaged in (dok, lil):
@@ -90,14 +88,14 @@ def test_names_a_damaged_matrix_of_any_format() -> None:
             coordinates(damaged)
 
 
-def test_the_first_repeated_pair_is_named() -> None:
+def test_the_first_repeated_pair_is_named():
     coo = sparse.coo_matrix(([1] * 6, ([2, 1, 1, 2, 0, 1], [0, 2, 0, 0, 1, 2])), shape=(3, 3))
     with raises(InvalidDataError, user="b"):
         sort_distinct(coo.row, coo.col, Axis.of(list("abc")), Axis.of(list("xyz")))
     assert sort_distinct(np.array([1, 0]), np.array([0, 2]))[1].tolist() == [2, 0]
 
 
-def test_coordinates_keep_zeros_and_duplicates() -> None:
+def test_coordinates_keep_zeros_and_duplicates():
     matrix = sparse.coo_matrix(([0, 1, 1], ([1, 0, 0], [0, 1, 1])), shape=(2, 3))
     rows, columns, values, shape = coordinates(matrix)
     assert rows.tolist() == [1, 0, 0]
@@ -108,7 +106,7 @@ def test_coordinates_keep_zeros_and_duplicates() -> None:
         coordinates(sparse.csr_matrix([[0, -1.0]]))
 
 
-def test_sums_do_not_depend_on_the_order_of_the_rows() -> None:
+def test_sums_do_not_depend_on_the_order_of_the_rows():
     rng = np.random.default_rng(0)
     rows, columns = rng.integers(3, size=(2, 200))
     values = rng.random(200) * 10.0 ** rng.integers(-9, 9, 200)
@@ -128,9 +126,7 @@ def test_sums_do_not_depend_on_the_order_of_the_rows() -> None:
     ),
     data=st.data(),
 )
-def test_chosen_entries_are_summed_as_if_there_were_no_others(
-    entries: list[tuple[int, int, float]], data: st.DataObject
-) -> None:
+def test_chosen_entries_are_summed_as_if_there_were_no_others(entries, data):
     chosen = data.draw(st.lists(st.booleans(), min_size=len(entries), max_size=len(entries)))
     entries.sort()
     rows, columns = (np.array([entry[n] for entry in entries], np.int32) for n in (0, 1))
@@ -146,7 +142,7 @@ def test_chosen_entries_are_summed_as_if_there_were_no_others(
         assert one.dtype == other.dtype
 
 
-def test_integers_get_one_of_two_dtypes() -> None:
+def test_integers_get_one_of_two_dtypes():
     assert integer_array(np.array([[1]], np.int32), "ids", 2).dtype == np.int32
     for values in ([[1, 2]], np.array([[1]], np.int8), np.array([[1]], np.uint64)):
         assert integer_array(values, "ids", 2).dtype == np.int64

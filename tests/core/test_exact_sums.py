@@ -1,18 +1,14 @@
 """Exact sums: their values, in any order and however the values are split."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import sys
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from sparse_eval.core import exact_sums
 from sparse_eval.core.exact_sums import Moments
@@ -27,11 +23,11 @@ small = st.floats(-1, 1)
 numbers = st.lists(st.one_of(finite, extreme, small), max_size=30)
 
 
-def array(values: list[float]) -> NDArray[np.float64]:
+def array(values):
     return np.array(values, np.float64)
 
 
-def rounded(number: Fraction) -> float:
+def rounded(number):
     """Round a fraction to the nearest float; Python rounds a quotient of integers once."""
     try:
         return number.numerator / number.denominator
@@ -39,7 +35,7 @@ def rounded(number: Fraction) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-def is_nearest_root(root: float, number: Fraction) -> bool:
+def is_nearest_root(root, number):
     """Return whether no float is nearer to the root of a number, computed with fractions."""
     if math.isinf(root):
         return number >= Fraction(LARGEST) ** 2
@@ -49,14 +45,14 @@ def is_nearest_root(root: float, number: Fraction) -> bool:
     return math.isinf(above) or ((Fraction(root) + Fraction(above)) / 2) ** 2 >= number
 
 
-def variance(values: list[float]) -> Fraction:
+def variance(values):
     exact = list(map(Fraction, values))
     mean = sum(exact, Fraction(0)) / len(exact)
     return sum(((value - mean) ** 2 for value in exact), Fraction(0)) / (len(exact) - 1)
 
 
 @given(numbers)
-def test_sums_equal_those_of_fractions(values: list[float]) -> None:
+def test_sums_equal_those_of_fractions(values):
     moments = Moments.of(array(values))
     exact = sum(map(Fraction, values), Fraction(0))
     assert moments.n == len(values)
@@ -78,7 +74,7 @@ def test_sums_equal_those_of_fractions(values: list[float]) -> None:
 
 
 @given(numbers)
-def test_the_standard_deviation_is_rounded_once(values: list[float]) -> None:
+def test_the_standard_deviation_is_rounded_once(values):
     std = Moments.of(array(values)).std
     if len(values) < 2:
         assert math.isnan(std)
@@ -87,7 +83,7 @@ def test_the_standard_deviation_is_rounded_once(values: list[float]) -> None:
 
 
 @given(numbers, st.randoms(use_true_random=False), st.integers(0, 30))
-def test_sums_depend_on_neither_order_nor_splits(values: list[float], rng: Any, at: int) -> None:
+def test_sums_depend_on_neither_order_nor_splits(values, rng, at):
     whole = Moments.of(array(values))
     rng.shuffle(values)
     parts = Moments.of(array(values[:at])), Moments.of(array(values[at:]))
@@ -95,7 +91,7 @@ def test_sums_depend_on_neither_order_nor_splits(values: list[float], rng: Any, 
     assert Moments() + whole == whole
 
 
-def test_digits_are_carried_between_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_digits_are_carried_between_chunks(monkeypatch):
     values = np.random.default_rng(0).normal(size=1000) * 10.0 ** np.arange(-300, 300, 0.6)
     expected = Moments.of(values)
     monkeypatch.setattr(exact_sums, "_AT_ONCE", 7)
@@ -103,7 +99,7 @@ def test_digits_are_carried_between_chunks(monkeypatch: pytest.MonkeyPatch) -> N
     assert expected.sum == math.fsum(values)
 
 
-def test_digits_hold_the_largest_of_many() -> None:
+def test_digits_hold_the_largest_of_many():
     n = 1 << 20
     moments = Moments.of(np.full(n, -LARGEST))
     assert Fraction(moments.total, 2**1074) == -n * Fraction(LARGEST)
@@ -123,7 +119,7 @@ def test_digits_hold_the_largest_of_many() -> None:
         ([math.inf, math.nan], math.nan),
     ],
 )
-def test_keeps_non_finite_values_apart(non_finite: list[float], expected: float) -> None:
+def test_keeps_non_finite_values_apart(non_finite, expected):
     values = [1.0, *non_finite, -LARGEST]
     whole = Moments.of(array(values))
     added = Moments.of(array(values[:2])) + Moments.of(array(values[2:]))

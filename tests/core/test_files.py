@@ -1,31 +1,19 @@
 """Writing files atomically: after an error or interruption at any time nothing is left behind."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import stat
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 from raising import raises
 
 from sparse_eval.core import files
-from sparse_eval.core.files import (
-    as_path,
-    make_folder,
-    remove,
-    replacing,
-    replacing_together,
-)
+from sparse_eval.core.files import as_path, make_folder, remove, replacing, replacing_together
 from sparse_eval.errors import InvalidDataError, OutputError
 
 
-def write(target: Path, text: str = "new") -> None:
+def write(target, text="new"):
     with replacing(target) as temporary:
         temporary.write_text(text)
 
@@ -34,17 +22,17 @@ def write(target: Path, text: str = "new") -> None:
 INTERRUPTED = {files.__file__, contextlib.__file__}
 
 
-def write_both(folder: Path, text: str = "new") -> None:
+def write_both(folder, text="new"):
     with replacing_together(folder, last="b.txt") as temporary_for:
         for name in ("a.txt", "b.txt"):
             temporary_for(name).write_text(text)
 
 
-def is_interrupted(n: int, work: Callable[[], None]) -> bool:
+def is_interrupted(n, work):
     """Raise KeyboardInterrupt before bytecode `n` of a call; False if it has fewer."""
     count = 0
 
-    def trace(frame: FrameType, event: str, arg: Any) -> Any:
+    def trace(frame, event, arg):
         nonlocal count
         if frame.f_code.co_filename not in INTERRUPTED and frame.f_code not in WRITERS:
             return None
@@ -79,8 +67,8 @@ WRITERS = (write.__code__, write_both.__code__)
     ids=["new", "replaced", "together"],
 )
 def test_an_interruption_at_any_bytecode_leaves_files_of_before_or_all_new_ones(
-    tmp_path: Path, work: Callable[[Path], None], names: list[str], before: str | None
-) -> None:
+    tmp_path, work, names, before
+):
     texts = []
     interrupted = True
     while interrupted:
@@ -102,9 +90,7 @@ def test_an_interruption_at_any_bytecode_leaves_files_of_before_or_all_new_ones(
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o666, 0o755, 0o444, 0o400, 0o000])
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
 @pytest.mark.parametrize("how", ["replaced", "together", "removed before", "behind a link"])
-def test_a_replaced_file_keeps_its_permissions(
-    tmp_path: Path, mode: int, mask: int, how: str
-) -> None:
+def test_a_replaced_file_keeps_its_permissions(tmp_path, mode, mask, how):
     target = tmp_path / "b.txt"
     target.write_text("old")
     target.chmod(mode)
@@ -134,7 +120,7 @@ def test_a_replaced_file_keeps_its_permissions(
 
 
 @pytest.mark.parametrize("name", ["", "missing/table.csv", "file/table.csv", "x" * 300, "loop"])
-def test_refuses_paths_that_cannot_be_written(tmp_path: Path, name: str) -> None:
+def test_refuses_paths_that_cannot_be_written(tmp_path, name):
     (tmp_path / "file").write_text("")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     with raises(OutputError):
@@ -142,12 +128,12 @@ def test_refuses_paths_that_cannot_be_written(tmp_path: Path, name: str) -> None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "loop"]
 
 
-def test_files_are_replaced_together_or_not_at_all(tmp_path: Path) -> None:
+def test_files_are_replaced_together_or_not_at_all(tmp_path):
     names = ["a.txt", "b.txt", "last.txt"]
     for name in names:
         write(tmp_path / name, "old")
 
-    def fail() -> None:
+    def fail():
         with replacing_together(tmp_path, last="last.txt") as temporary_for:
             temporary_for("a.txt").write_text("new")
             temporary_for("last.txt").write_text("new")
@@ -169,11 +155,11 @@ def test_files_are_replaced_together_or_not_at_all(tmp_path: Path) -> None:
     )
 
 
-def test_refuses_paths_that_are_no_folder_or_file(tmp_path: Path) -> None:
+def test_refuses_paths_that_are_no_folder_or_file(tmp_path):
     assert make_folder(tmp_path / "a" / "b").is_dir()
     for function in (as_path, make_folder, write):
         with raises(InvalidDataError):
-            function("")  # type: ignore[operator]
+            function("")
     (tmp_path / "file").write_text("")
     with raises(OutputError):
         make_folder(tmp_path / "file")

@@ -1,7 +1,5 @@
 """Results as notebooks show them and as JSON holds them."""
 
-from __future__ import annotations
-
 import json
 import math
 
@@ -9,17 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sparse_eval.core.formatting import (
-    MOST_ROWS,
-    as_html,
-    number,
-    numbers,
-    records,
-    text_table,
-)
+from sparse_eval.core.formatting import MOST_ROWS, as_html, number, numbers, records, text_table
 
 
-def test_records_are_the_rows_of_a_table() -> None:
+def test_records_are_the_rows_of_a_table():
     table = pd.DataFrame({"n": [1, 2], 3: [0.5, math.nan], "b": [np.bool_(True), pd.NA]})
     assert json.loads(json.dumps(records(table))) == [
         {"n": 1, "3": 0.5, "b": True},
@@ -27,7 +18,7 @@ def test_records_are_the_rows_of_a_table() -> None:
     ]
 
 
-def test_long_tables_are_cut_and_escaped() -> None:
+def test_long_tables_are_cut_and_escaped():
     table = pd.DataFrame({"<b>": range(MOST_ROWS + 2)})
     shown = as_html("a & b", table, where=".table")
     assert shown.startswith("<p>a &amp; b</p>")
@@ -50,11 +41,11 @@ def test_long_tables_are_cut_and_escaped() -> None:
         (math.nan, ""),
     ],
 )
-def test_numbers_have_three_significant_digits(value: float, expected: str) -> None:
+def test_numbers_have_three_significant_digits(value, expected):
     assert number(value) == expected
 
 
-def test_numbers_that_belong_together_have_the_same_decimals() -> None:
+def test_numbers_that_belong_together_have_the_same_decimals():
     assert numbers(0.0987654, 0.112345) == ("0.099", "0.112")
     assert numbers(-0.5, 0.0001) == ("-0.50", "0.00")
     assert numbers(-1e-9, 20.0) == ("0", "20")
@@ -64,12 +55,12 @@ def test_numbers_that_belong_together_have_the_same_decimals() -> None:
     assert numbers(math.nan, 1.0) == ("", "1.00")
 
 
-def test_numbers_have_as_many_digits_as_their_interval_supports() -> None:
+def test_numbers_have_as_many_digits_as_their_interval_supports():
     assert numbers(0.1351234, 0.1348231, 0.1354237) == ("0.1351", "0.1348", "0.1354")
     assert numbers(0.5, 0.5 + 1e-14) == ("0.500000000", "0.500000000")
 
 
-def test_tables_of_notebooks_have_their_own_padding_and_no_control_characters() -> None:
+def test_tables_of_notebooks_have_their_own_padding_and_no_control_characters():
     shown = as_html("a\u202eb", pd.DataFrame({"c": ["d\u202e\ne"]}), where=".table")
     assert "\u202e" not in shown
     assert "a\\u202eb" in shown
@@ -77,7 +68,7 @@ def test_tables_of_notebooks_have_their_own_padding_and_no_control_characters() 
     assert shown.count("padding: ") == 2
 
 
-def test_a_table_wider_than_the_terminal_is_stacked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_wider_than_the_terminal_is_stacked(monkeypatch):
     table = (
         [["als.npz", "0.25"], ["bpr.npz", ""]],
         ["file", "ndcg@10"],

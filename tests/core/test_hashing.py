@@ -1,7 +1,5 @@
 """Hashes and random numbers: known values, and what they depend on."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from sparse_eval.core.hashing import (
@@ -15,13 +13,13 @@ from sparse_eval.core.hashing import (
 from sparse_eval.inputs.axes import Axis
 
 
-def test_splitmix64_gives_the_published_numbers() -> None:
+def test_splitmix64_gives_the_published_numbers():
     states = np.array([0, 1234567], np.uint64)
     assert splitmix64(states).tolist() == [0xE220A8397B1DCDAF, 6457827717110365317]
     assert states.tolist() == [0, 1234567]
 
 
-def test_hashes_of_labels_depend_on_nothing_but_the_label() -> None:
+def test_hashes_of_labels_depend_on_nothing_but_the_label():
     wide = hash_labels(np.array([3, -1, 2**40]))
     assert wide.tolist() == splitmix64(np.array([3, -1 % 2**64, 2**40], np.uint64)).tolist()
     np.testing.assert_array_equal(hash_labels(np.array([3, -1], np.int32)), wide[:2])
@@ -30,14 +28,14 @@ def test_hashes_of_labels_depend_on_nothing_but_the_label() -> None:
     np.testing.assert_array_equal(hash_labels(np.array(["a", "b", "a"], object)), texts)
 
 
-def test_digests_of_labels_tell_types_and_order_apart() -> None:
+def test_digests_of_labels_tell_types_and_order_apart():
     labels = ([1, 2], [2, 1], ["1", "2"], [1.0, 2.0])
     digests = [digest_labels(np.array(some, object)) for some in labels]
     assert len({*digests, digest_labels(np.array([1, 2]))}) == 5
     assert digest_labels(np.array([1, 2], np.int16)) == digest_labels(np.array([1, 2]))
 
 
-def test_digests_of_matrices_do_not_depend_on_dtypes() -> None:
+def test_digests_of_matrices_do_not_depend_on_dtypes():
     digest = digest_csr((2, 3), np.array([0, 1, 2]), np.array([2, 0]), np.array([1.0, 2.0]))
     narrow = (np.array([0, 1, 2], np.int32), np.array([2, 0], np.int16), np.array([1, 2], np.int8))
     assert digest_csr((2, 3), *narrow) == digest
@@ -45,7 +43,7 @@ def test_digests_of_matrices_do_not_depend_on_dtypes() -> None:
     assert len({digest, digest_csr((3, 3), *narrow), digest_csr((2, 3), *narrow[:2])}) == 3
 
 
-def test_fingerprints_depend_on_items_and_gains_but_not_on_order() -> None:
+def test_fingerprints_depend_on_items_and_gains_but_not_on_order():
     indptr = np.array([0, 2, 4, 4, 6])
     items = np.array([1, 2, 2, 1, 1, 2])
     gains = np.array([1.0, 0.0, -0.0, 1.0, 1.0, 2.0])
@@ -61,7 +59,7 @@ def test_fingerprints_depend_on_items_and_gains_but_not_on_order() -> None:
 KEYS = np.random.default_rng(0).integers(0, 2**64, 3000, np.uint64)
 
 
-def test_numbers_are_uniform_and_independent() -> None:
+def test_numbers_are_uniform_and_independent():
     drawn = np.stack([uniforms(KEYS, np.full(3000, 4), seed) for seed in range(3)])
     assert ((drawn >= 0) & (drawn < 1)).all()
     assert len(np.unique(drawn)) == drawn.size

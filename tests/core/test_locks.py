@@ -1,7 +1,5 @@
 """Locks between threads, if a process is forked while another thread holds a lock."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib import import_module
@@ -55,12 +53,12 @@ sys.exit("the child waits for the lock")
 
 
 @pytest.mark.long
-def test_a_forked_process_does_not_wait_for_threads_that_it_lacks() -> None:
+def test_a_forked_process_does_not_wait_for_threads_that_it_lacks():
     need_posix()
     subprocess.run([sys.executable, "-c", FORKED], check=True)
 
 
-def test_no_module_has_a_lock_that_forked_processes_inherit() -> None:
+def test_no_module_has_a_lock_that_forked_processes_inherit():
     plain = (type(Lock()), type(RLock()))
     for module in walk_packages(sparse_eval.__path__, "sparse_eval."):
         if module.name.endswith(("__main__", "evaluation.spark")):

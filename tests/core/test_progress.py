@@ -1,12 +1,9 @@
 """Where progress is shown, and how: on a terminal, in a notebook, in a log, and on request."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -14,7 +11,7 @@ from sparse_eval.core import progress
 from sparse_eval.core.progress import lines_without_terminal, progress_bar
 
 
-def is_shown(given: bool | None) -> bool:
+def is_shown(given):
     return hasattr(progress_bar(given, range(0)), "start_t")
 
 
@@ -26,16 +23,14 @@ def is_shown(given: bool | None) -> bool:
         (SimpleNamespace(kernel=object()), True),
     ],
 )
-def test_a_notebook_shows_progress(
-    monkeypatch: pytest.MonkeyPatch, shell: Any, shown: bool
-) -> None:
+def test_a_notebook_shows_progress(monkeypatch, shell, shown):
     assert is_shown(None) is False
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     assert is_shown(None) is shown
     assert is_shown(False) is False
 
 
-def test_shows_no_bar_for_what_is_done_within_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shows_no_bar_for_what_is_done_within_a_second(monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(stream, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stderr", stream)
@@ -73,7 +68,7 @@ print(se.evaluate_model(model, holdout, "ndcg@5")["ndcg@5"])
 
 
 @pytest.mark.long
-def test_a_notebook_without_widgets_shows_no_warning() -> None:
+def test_a_notebook_without_widgets_shows_no_warning():
     done = subprocess.run(
         [sys.executable, "-W", "always", "-c", WITHOUT_WIDGETS],
         capture_output=True,
@@ -83,12 +78,12 @@ def test_a_notebook_without_widgets_shows_no_warning() -> None:
     assert "IProgress" not in done.stderr, done.stderr
 
 
-def test_writes_a_line_now_and_then_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writes_a_line_now_and_then_without_a_terminal(monkeypatch):
     often = {"mininterval": 0, "miniters": 1}
     clock = iter(range(0, 10_000, 10))  # ten seconds pass from each drawing to the next
     monkeypatch.setattr(progress, "monotonic", lambda: next(clock))
 
-    def written(given: bool | None) -> str:
+    def written(given):
         stream = io.StringIO()
         monkeypatch.setattr(sys, "stderr", stream)
         with progress_bar(given, total=8, desc="score", unit=" users", **often) as bar:

@@ -1,11 +1,7 @@
 """Read what NumPy and SciPy saved, and refuse all else without another error, or much memory."""
 
-from __future__ import annotations
-
 import io
 import zipfile
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -50,12 +46,12 @@ HEADERS = [
 ]
 
 
-def npy(header: bytes, body: bytes = bytes(64)) -> bytes:
+def npy(header, body=bytes(64)):
     header = header.ljust(118) + b"\n"
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + body
 
 
-def with_member(path: Path, name: str, content: bytes) -> bytes:
+def with_member(path, name, content):
     """Return an ``.npz`` file with other content of one of its members."""
     stream = io.BytesIO()
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(stream, "w") as new:
@@ -66,7 +62,7 @@ def with_member(path: Path, name: str, content: bytes) -> bytes:
 
 @pytest.mark.parametrize("array", ARRAYS, ids=str)
 @pytest.mark.parametrize("compressed", [False, True])
-def test_arrays_come_back(array: np.ndarray, compressed: bool, tmp_path: Path) -> None:
+def test_arrays_come_back(array, compressed, tmp_path):
     np.save(tmp_path / "a.npy", array)
     (np.savez_compressed if compressed else np.savez)(tmp_path / "a.npz", one=array, two=array.T)
     with (tmp_path / "a.npz").open("rb") as stream:
@@ -78,7 +74,7 @@ def test_arrays_come_back(array: np.ndarray, compressed: bool, tmp_path: Path) -
         assert again.shape == array.shape
 
 
-def test_says_what_is_wrong(tmp_path: Path) -> None:
+def test_says_what_is_wrong(tmp_path):
     path = tmp_path / "a.npy"
     np.save(path, np.arange(100.0))
     path.write_bytes(path.read_bytes()[:-1])
@@ -96,13 +92,13 @@ def test_says_what_is_wrong(tmp_path: Path) -> None:
     with raises(UnreadableError), (tmp_path / "a.npz").open("rb") as stream:
         read_sparse(stream)
     parts = {"indptr": [0, 1], "indices": [0.5], "data": [1.0], "shape": [1, 2], "format": "csr"}
-    np.savez(tmp_path / "a.npz", **parts)  # type: ignore[arg-type]
+    np.savez(tmp_path / "a.npz", **parts)
     with raises(UnreadableError), (tmp_path / "a.npz").open("rb") as stream:
         read_sparse(stream)
 
 
 @pytest.mark.parametrize("dtype", ["<U3", ">U3"])
-def test_text_is_of_characters_that_exist(dtype: str, tmp_path: Path) -> None:
+def test_text_is_of_characters_that_exist(dtype, tmp_path):
     labels = np.array([["ann", "\U0010ffff"], ["", "b"]], dtype, order="F")
     np.save(tmp_path / "a.npy", labels)
     assert map_array(tmp_path / "a.npy").tolist() == labels.tolist()
@@ -122,7 +118,7 @@ def test_text_is_of_characters_that_exist(dtype: str, tmp_path: Path) -> None:
         read_arrays(stream)
 
 
-def test_an_archive_takes_no_more_memory_than_its_size_explains() -> None:
+def test_an_archive_takes_no_more_memory_than_its_size_explains():
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         for name in ("x.npy", "y.npy"):
@@ -133,7 +129,7 @@ def test_an_archive_takes_no_more_memory_than_its_size_explains() -> None:
         read_arrays(stream)
 
 
-def test_a_member_has_the_numbers_that_its_header_promises() -> None:
+def test_a_member_has_the_numbers_that_its_header_promises():
     square = b"{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }"
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
@@ -148,7 +144,7 @@ def test_a_member_has_the_numbers_that_its_header_promises() -> None:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """Return a folder with a file of each kind that is read."""
     folder = tmp_path_factory.mktemp("saved")
     se.save_model(MODEL, folder / "model.npz")
@@ -162,7 +158,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-USES: dict[str, Callable[[Path], object]] = {
+USES = {
     "model.npz": lambda at: se.evaluate_model(at / "model.npz", HOLDOUT, "mrr@5"),
     "train.npz": lambda at: se.evaluate_model(MODEL, at / "train.npz", VALIDATION, "mrr@5"),
     "items.npy": lambda at: se.evaluate_model(at / "items.npy", TRAIN, VALIDATION, "mrr@5"),
@@ -175,7 +171,7 @@ USES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("header", HEADERS)
 @pytest.mark.parametrize("file", USES)
-def test_headers_that_say_anything(file: str, header: bytes, folder: Path) -> None:
+def test_headers_that_say_anything(file, header, folder):
     path = folder / file
     contents = [npy(header)]
     if file.endswith(".npz"):

@@ -1,11 +1,8 @@
 """Blocks shared between threads: each row once, and errors in the calling thread."""
 
-from __future__ import annotations
-
 import math
 import os
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,10 +22,10 @@ from sparse_eval.errors import InvalidDataError
 @pytest.mark.parametrize("num_threads", [None, 1, 3])
 @pytest.mark.parametrize("block", [None, 1, 7, 10**6])
 @pytest.mark.parametrize("total", [0, 1, 50, 2048])
-def test_every_row_is_in_one_block(total: int, block: int | None, num_threads: int | None) -> None:
+def test_every_row_is_in_one_block(total, block, num_threads):
     counts = np.zeros(total, np.int64)
 
-    def work(first: int, last: int) -> None:
+    def work(first, last):
         assert 0 < last - first <= (block or BLOCK)
         counts[first:last] += 1
 
@@ -37,10 +34,10 @@ def test_every_row_is_in_one_block(total: int, block: int | None, num_threads: i
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_an_error_ends_the_other_blocks(error: type[BaseException]) -> None:
+def test_an_error_ends_the_other_blocks(error):
     done = []
 
-    def work(first: int, last: int) -> None:
+    def work(first, last):
         if first == 3:
             raise error("row 3")
         done.append(first)
@@ -50,14 +47,14 @@ def test_an_error_ends_the_other_blocks(error: type[BaseException]) -> None:
     assert done == [0, 1, 2]
 
 
-def test_results_come_in_the_order_of_the_values() -> None:
+def test_results_come_in_the_order_of_the_values():
     assert for_each(lambda value: value * 2, ["a", "b", "c"]) == ["aa", "bb", "cc"]
     assert for_each(len, []) == []
     with pytest.raises(ZeroDivisionError):
         for_each(lambda value: 1 / value, [1, 0])
 
 
-def make_root(folder: Path, cgroups: str | None, files: dict[str, str]) -> Path:
+def make_root(folder, cgroups, files):
     """Make a root of a file system with Linux's files about the cgroups of a process."""
     for name, text in files.items():
         (folder / "sys/fs/cgroup" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -68,7 +65,7 @@ def make_root(folder: Path, cgroups: str | None, files: dict[str, str]) -> Path:
     return folder
 
 
-def version_1(quota: int | str, period: int = 100_000, at: str = "cpu") -> dict[str, str]:
+def version_1(quota, period=100_000, at="cpu"):
     files = {"cpu.cfs_quota_us": quota, "cpu.cfs_period_us": period}
     return {f"{at}/{name}": f"{number}\n" for name, number in files.items()}
 
@@ -101,9 +98,7 @@ def version_1(quota: int | str, period: int = 100_000, at: str = "cpu") -> dict[
         ("4:cpu:/\n0::/\n", version_1(-1) | {"cpu.max": "200000 100000"}, 2),
     ],
 )
-def test_the_quota_of_cgroups(
-    tmp_path: Path, cgroups: str | None, files: dict[str, str], expected: float
-) -> None:
+def test_the_quota_of_cgroups(tmp_path, cgroups, files, expected):
     assert cgroup_cores(make_root(tmp_path, cgroups, files)) == expected
 
 
@@ -113,9 +108,7 @@ NO_NUMBERS = ("", " ", "0", "00", "-1", "1.5", "two", ",2", "2;3", "٣", "9" * 5
 
 
 @pytest.mark.parametrize("quota", [None, 1, 2, 7])
-def test_the_least_limit_holds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quota: int | None
-) -> None:
+def test_the_least_limit_holds(tmp_path, monkeypatch, quota):
     text = "max 100000" if quota is None else f"{quota * 100_000} 100000"
     root = make_root(tmp_path, "0::/\n", {"cpu.max": text})
     values = {None: math.inf, **NUMBERS, **dict.fromkeys(NO_NUMBERS, math.inf)}
@@ -129,9 +122,7 @@ def test_the_least_limit_holds(
 
 
 @pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "NUMBA_NUM_THREADS"])
-def test_a_number_that_is_given_overrides_the_environment(
-    monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_number_that_is_given_overrides_the_environment(monkeypatch, name):
     monkeypatch.setenv(name, "1")
     assert thread_count(None) == 1
     assert thread_count(3) == 3

@@ -1,18 +1,13 @@
 """Fixtures of the tests of the loaders."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
+def write(tmp_path):
     """Return a function that writes a file and returns its path."""
 
-    def write(name: str, content: str | bytes) -> Path:
+    def write(name, content):
         path = tmp_path / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path

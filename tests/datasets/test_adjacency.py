@@ -1,7 +1,5 @@
 """Loading adjacency lists."""
 
-from __future__ import annotations
-
 import pytest
 from events import rows
 from raising import raises, warns

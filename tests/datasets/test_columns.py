@@ -1,7 +1,5 @@
 """Columns that are told by their names: which, when in doubt, and what is said."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 
 import pandas as pd
@@ -27,7 +25,7 @@ HEADERS = {
 
 
 @pytest.mark.parametrize("header", HEADERS)
-def test_tells_columns_by_their_names(header: str) -> None:
+def test_tells_columns_by_their_names(header):
     names = header.split(",")
     roles = dict(zip(("user", "item", "value", "timestamp"), HEADERS[header], strict=True))
     expected = {role: names[place] for role, place in roles.items() if place is not None}

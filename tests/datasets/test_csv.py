@@ -1,7 +1,5 @@
 """Loading delimited text files, of any encoding."""
 
-from __future__ import annotations
-
 import gzip
 
 import numpy as np
@@ -9,13 +7,7 @@ import pytest
 from events import CSV, rows
 from raising import raises, warns
 
-from sparse_eval.datasets import (
-    GuessWarning,
-    SkippedLinesWarning,
-    load,
-    load_adjacency,
-    load_csv,
-)
+from sparse_eval.datasets import GuessWarning, SkippedLinesWarning, load, load_adjacency, load_csv
 from sparse_eval.errors import InvalidDataError, InvalidFileError
 
 

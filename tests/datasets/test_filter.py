@@ -1,7 +1,5 @@
 """Leaving out events: by users, items and values, and until everybody has enough."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Interactions: encoding, decoding, and invalid frames."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,9 +1,6 @@
 """Guessing formats, loading several files with one encoding, and files that none can read."""
 
-from __future__ import annotations
-
 import gzip
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -66,7 +63,7 @@ def test_loads_a_named_format_and_refuses_unknown_options(write, tmp_path):
     assert list(FORMATS) == sorted(FORMATS)
 
 
-def test_parts_share_one_encoding(tmp_path: Path) -> None:
+def test_parts_share_one_encoding(tmp_path):
     (tmp_path / "train.csv").write_text("user,item\n1,7\n2,5\n")
     (tmp_path / "test.csv").write_text("user,item\n1,x\n3,5\n")
     train, test = load_parts(tmp_path / "train.csv", tmp_path / "test.csv")
@@ -76,7 +73,7 @@ def test_parts_share_one_encoding(tmp_path: Path) -> None:
     assert test.matrix().csr.toarray().tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
 
 
-def test_parts_without_labels_are_padded(tmp_path: Path) -> None:
+def test_parts_without_labels_are_padded(tmp_path):
     sparse.save_npz(tmp_path / "a.npz", sparse.csr_matrix([[1, 2]]))
     sparse.save_npz(tmp_path / "b.npz", sparse.csr_matrix([[0], [3]]))
     first, second = load_parts(tmp_path / "a.npz", tmp_path / "b.npz", format="npz")
@@ -84,7 +81,7 @@ def test_parts_without_labels_are_padded(tmp_path: Path) -> None:
     assert second.matrix().csr.toarray().tolist() == [[0, 0], [3, 0]]
 
 
-def test_paths_of_a_folder_name_columns(tmp_path: Path) -> None:
+def test_paths_of_a_folder_name_columns(tmp_path):
     for day, user in (("1", "ann"), ("a%20b", "bob")):
         (tmp_path / f"item={day}").mkdir()
         (tmp_path / f"item={day}" / "clicks.csv").write_text(f"user,value\n{user},1\n")
@@ -103,7 +100,7 @@ def test_paths_of_a_folder_name_columns(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-def test_a_folder_may_have_several_formats(tmp_path: Path) -> None:
+def test_a_folder_may_have_several_formats(tmp_path):
     """A day in CSV and the next in Parquet: ids and times are the same as in one table."""
     for kind, users in (("numbers", [7, 10, 7, 2]), ("text", ["u7", "u10", "u7", "007"])):
         days = pd.to_datetime([f"2026-11-0{day}" for day in (1, 2, 3, 4)])
@@ -119,7 +116,7 @@ def test_a_folder_may_have_several_formats(tmp_path: Path) -> None:
             assert found.items.dtype == whole.items.dtype == "int64"
 
 
-def test_ids_of_different_types_in_a_folder_are_refused(tmp_path: Path) -> None:
+def test_ids_of_different_types_in_a_folder_are_refused(tmp_path):
     for name, users in (("1.parquet", [7, 8]), ("2.csv", [7, 8]), ("3.parquet", ["7", "8"])):
         rows = pd.DataFrame({"user": users, "item": [3, 4]})
         (rows.to_csv if name == "2.csv" else rows.to_parquet)(tmp_path / name, index=False)

@@ -1,7 +1,5 @@
 """A split by users leaves nothing of a held-out user in training, and loses nothing uncounted."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Loading sparse matrices."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Loading Parquet files."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -93,7 +91,7 @@ def test_refuses_numbers_of_rows_that_are_not_there(tmp_path):
             read(path)
 
 
-def thrift(number: int) -> bytes:
+def thrift(number):
     """Return a field of 64 bits, as Thrift's compact protocol writes it."""
     number, groups = 2 * number, []
     while number:

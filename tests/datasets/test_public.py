@@ -1,7 +1,5 @@
 """Loading public data sets: MovieLens, and the click log of MIND."""
 
-from __future__ import annotations
-
 import pytest
 from events import rows
 from raising import raises, warns

@@ -1,7 +1,5 @@
 """Interactions written as frames, CSV and Parquet, and read again without naming anything."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

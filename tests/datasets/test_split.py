@@ -1,7 +1,5 @@
 """Splits keep every pair on exactly one side, and refuse unusable input."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The synthetic data set and the sample file made from it."""
 
-from __future__ import annotations
-
 import runpy
 import sys
 from pathlib import Path

@@ -4,8 +4,6 @@ Each event has a power of two as its value, so the value of a pair says which of
 holds. The oracles go through the events one by one.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from itertools import pairwise

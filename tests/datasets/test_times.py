@@ -1,7 +1,5 @@
 """Dates and durations in the unit of timestamps."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta, timezone
 from fractions import Fraction
 

@@ -1,9 +1,5 @@
 """Approximate lists against exact ones: plain loops, `compare`, `by`, and refused input."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,7 +13,7 @@ METRICS = ["ndcg@{10,20}", "coverage@10"]
 
 
 @pytest.fixture(scope="module")
-def case() -> Any:
+def case():
     """Return a holdout, and evaluations of approximate and of exact lists."""
     holdout = se.split.random(se.datasets.synthetic(n_users=400, n_items=120, seed=0), seed=0)
     rng = np.random.default_rng(0)
@@ -29,13 +25,13 @@ def case() -> Any:
     return holdout, *lists
 
 
-def top(ev: se.Evaluation, k: int) -> list[set[int]]:
+def top(ev, k):
     lists = ev.rankings
     bounds = zip(lists.indptr, lists.indptr[1:], strict=False)
     return [set(lists.items[first:last][:k].tolist()) for first, last in bounds]
 
 
-def test_recall_and_overlap_by_plain_loops(case: Any) -> None:
+def test_recall_and_overlap_by_plain_loops(case):
     _, approximate, exact = case
     table = se.compare_lists(approximate, exact, k=[1, 7, 20]).loc[("all", "all")]
     for k in (1, 7, 20):
@@ -52,7 +48,7 @@ def test_recall_and_overlap_by_plain_loops(case: Any) -> None:
     assert "recall@100" not in whole
 
 
-def test_the_loss_is_that_of_compare(case: Any) -> None:
+def test_the_loss_is_that_of_compare(case):
     _, approximate, exact = case
     table = se.compare_lists(approximate, exact, level=0.9).loc[("all", "all")]
     both = {"exact": exact, "approximate": approximate}
@@ -63,7 +59,7 @@ def test_the_loss_is_that_of_compare(case: Any) -> None:
     assert "loss of coverage@10" not in table.index
 
 
-def test_by_activity_and_popularity(case: Any) -> None:
+def test_by_activity_and_popularity(case):
     holdout, approximate, exact = case
     table = se.compare_lists(approximate, exact, k=10, train=holdout.train)
     pairs = list(zip(top(approximate, 10), top(exact, 10), strict=True))
@@ -86,7 +82,7 @@ def test_by_activity_and_popularity(case: Any) -> None:
             assert row["n_users"] == len(shares)
 
 
-def test_users_without_lists_and_lists_of_other_lengths() -> None:
+def test_users_without_lists_and_lists_of_other_lengths():
     ids = [[0, 1], [1, 2], [-1, -1]], [[-1, -1], [2, 1], [0, 1]]
     exact, index = map(se.Rankings.from_topk, ids)
     table = se.compare_lists(index, exact, k=2).loc[("all", "all")]
@@ -98,4 +94,4 @@ def test_users_without_lists_and_lists_of_other_lengths() -> None:
         se.compare_lists(fewer, exact, k=[1, 3])
     for other in ([[0, 1]], None):
         with raises(InvalidDataError):
-            se.compare_lists(exact, other)  # type: ignore[arg-type]
+            se.compare_lists(exact, other)

@@ -1,11 +1,7 @@
 """Users in blocks, of matrices that do not fit: the bits of the whole."""
 
-from __future__ import annotations
-
 import gc
 import weakref
-from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -26,21 +22,21 @@ LEAST = run.MINIMUM
 PLAIN = ["ndcg@3", "recall(average=micro)@3", "coverage@2"]
 
 
-def positions(seed: int = 0) -> Any:
+def positions(seed=0):
     rng = np.random.default_rng(seed)
     ids = rng.permuted(np.tile(np.arange(N_ITEMS), (N_USERS, 1)), axis=1)[:, :6]
     ids[np.arange(6) >= rng.integers(0, 7, N_USERS)[:, None]] = -1
     return se.Rankings.from_topk(ids, shape=(N_USERS, N_ITEMS)).to_positions()
 
 
-def gains(seed: int = 1) -> Any:
+def gains(seed=1):
     rng = np.random.default_rng(seed)
     found = rng.integers(1, 4, (N_USERS, N_ITEMS)) * (rng.random((N_USERS, N_ITEMS)) < 0.3)
     found[[0, 9, 22]] = 0
     return sparse.csr_matrix(found.astype(np.float64))
 
 
-def in_blocks(*sides: Any, **options: Any) -> se.Evaluation:
+def in_blocks(*sides, **options):
     """Evaluate in at least five blocks."""
     with (
         mock.patch.object(run, "PER_USER", LEAST // 5),
@@ -51,7 +47,7 @@ def in_blocks(*sides: Any, **options: Any) -> se.Evaluation:
     return found
 
 
-def test_sides_of_different_sizes() -> None:
+def test_sides_of_different_sizes():
     lists, held = positions(), gains()
     scores = np.random.default_rng(0).integers(0, 3, (N_USERS, N_ITEMS)).astype(np.float64)
     tied = se.Rankings.from_scores(scores, k=4, ties="average")
@@ -69,7 +65,7 @@ def test_sides_of_different_sizes() -> None:
         se.evaluate(tied, held, "mrr", memory=LEAST)
 
 
-def test_what_is_stored_twice_is_summed_before_the_largest_gain_is_known() -> None:
+def test_what_is_stored_twice_is_summed_before_the_largest_gain_is_known():
     held = gains()
     # Two halves of each gain, and a large one after the last row ends.
     data, indices = np.repeat(held.data / 2, 2), np.repeat(held.indices, 2)
@@ -79,14 +75,14 @@ def test_what_is_stored_twice_is_summed_before_the_largest_gain_is_known() -> No
     same_bits(in_blocks(positions(), twice, metrics), se.evaluate(positions(), held, metrics))
 
 
-def damaged(matrix: Any, name: str, place: int, value: Any) -> Any:
+def damaged(matrix, name, place, value):
     """Return a matrix with another value in one of its parts."""
     found = matrix.copy()
     getattr(found, name)[place] = value
     return found
 
 
-def test_matrices_that_are_refused_within_a_budget() -> None:
+def test_matrices_that_are_refused_within_a_budget():
     lists, held = positions(), gains()
     short = lists.copy()
     short.indptr = short.indptr[:-1]
@@ -105,10 +101,10 @@ def test_matrices_that_are_refused_within_a_budget() -> None:
             in_blocks(a, b, [*PLAIN, "err@3"])
 
 
-def test_a_budget_that_is_too_small() -> None:
+def test_a_budget_that_is_too_small():
     for memory in (0, LEAST - 1, -1, 1.5, True, "1G"):
         with raises(InvalidDataError, argument="memory"):
-            se.evaluate(positions(), gains(), PLAIN, memory=memory)  # type: ignore[arg-type]
+            se.evaluate(positions(), gains(), PLAIN, memory=memory)
     n = 200_000
     wide = sparse.csr_matrix((np.ones(1), np.zeros(1, int), np.r_[0, np.ones(n, int)]), (n, 1))
     with raises(InvalidDataError):
@@ -116,7 +112,7 @@ def test_a_budget_that_is_too_small() -> None:
     assert se.evaluate(wide, wide, "mrr", memory=LEAST, keep="totals")["mrr"] == 1
 
 
-FILES: dict[str, tuple[str, Any, str]] = {
+FILES = {
     "no array": ("indices", b"hello"),
     "objects": ("data", np.array([{}], object)),
     "a shape of one": ("shape", np.array([3])),
@@ -130,7 +126,7 @@ FILES: dict[str, tuple[str, Any, str]] = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_folders_that_are_refused(name: str, tmp_path: Path) -> None:
+def test_folders_that_are_refused(name, tmp_path):
     folder = saved_csr(tmp_path / "lists", positions())
     which, content = FILES[name]
     np.save(folder / f"{which}.npy", content, allow_pickle=True)
@@ -141,7 +137,7 @@ def test_folders_that_are_refused(name: str, tmp_path: Path) -> None:
             se.evaluate(folder, gains(), PLAIN, memory=memory)
 
 
-def test_parts_of_other_widths_stay_on_disk(tmp_path: Path) -> None:
+def test_parts_of_other_widths_stay_on_disk(tmp_path):
     lists, held = positions(), gains()
     wide = lists.copy()
     wide.indptr = lists.indptr.astype(np.int64)
@@ -154,10 +150,10 @@ def test_parts_of_other_widths_stay_on_disk(tmp_path: Path) -> None:
     same_bits(in_blocks(folder, held, PLAIN), expected)
 
 
-def test_a_block_is_free_when_its_part_is_made() -> None:
-    blocks: list[Any] = []
+def test_a_block_is_free_when_its_part_is_made():
+    blocks = []
 
-    def measured(*arguments: Any) -> Any:
+    def measured(*arguments):
         block = evaluate_block(*arguments)
         blocks.append(weakref.ref(block))
         return block

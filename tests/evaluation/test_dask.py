@@ -1,16 +1,11 @@
 """Dask: the numbers of one process, to the last bit, whatever happens to the workers."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal
 import time
-from collections.abc import Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -18,7 +13,6 @@ import pandas as pd
 import pytest
 from merge_cases import same_bits, same_numbers, same_random
 from raising import raises
-from scipy.sparse import csr_matrix
 from tables_cases import damage_pages, saved_csr
 from ways_cases import same
 
@@ -44,9 +38,9 @@ METRICS = ["ndcg(gain=exp)@{5,10}", "recall(average=micro)@10", "coverage@10", "
 
 
 @contextmanager
-def cluster(*, processes: bool) -> Iterator[Any]:
+def cluster(*, processes):
     """Start two workers, each with one thread."""
-    options: dict[str, Any] = {"dashboard_address": None, "silence_logs": 50}
+    options = {"dashboard_address": None, "silence_logs": 50}
     gc.collect()  # distributed waits forever if it deletes a client while it starts a cluster
     with (
         # So long after a worker ended, its cluster gives it up if it is just starting once more.
@@ -60,21 +54,21 @@ def cluster(*, processes: bool) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
+def client():
     """Return a client of workers in this process."""
     with cluster(processes=False) as connected:
         yield connected
 
 
 @pytest.fixture(scope="module")
-def workers() -> Iterator[Any]:
+def workers():
     """Return a client of workers in processes of their own, which take seconds to start."""
     with cluster(processes=True) as connected:
         yield connected
 
 
 @pytest.fixture(scope="module")
-def data() -> tuple[Any, csr_matrix, csr_matrix]:
+def data():
     """Return a model, and what it was trained and is evaluated on."""
     clicks = se.datasets.synthetic(n_users=900, n_items=200, seed=0)
     holdout = se.split.random(clicks, seed=0)
@@ -83,7 +77,7 @@ def data() -> tuple[Any, csr_matrix, csr_matrix]:
     return se.train_als(train, factors=8, iterations=3), train, held
 
 
-def test_models_have_the_bits_of_one_process(client: Any, data: Any, tmp_path: Path) -> None:
+def test_models_have_the_bits_of_one_process(client, data, tmp_path):
     whole = se.evaluate_model(*data, METRICS)
     found = se.evaluate_model(*data, METRICS, client=client)
     same_bits(found, whole)
@@ -97,12 +91,12 @@ def test_models_have_the_bits_of_one_process(client: Any, data: Any, tmp_path: P
 
 
 @pytest.mark.long
-def test_a_worker_that_is_killed_changes_nothing(workers: Any, data: Any) -> None:
+def test_a_worker_that_is_killed_changes_nothing(workers, data):
     request = Request.parse(se.Protocol("ndcg@10"), {"train"})
     source = ModelSource(request, Execution(client=workers), *data, {})
     source.n_rows = 50
 
-    def tasks() -> Iterator[tuple[Any, int]]:
+    def tasks():
         for task, _ in source.tasks():
             if task.first == 300:
                 os.kill(next(iter(workers.run(os.getpid).values())), signal.SIGKILL)
@@ -116,7 +110,7 @@ def test_a_worker_that_is_killed_changes_nothing(workers: Any, data: Any) -> Non
     same_bits(found, se.evaluate_model(*data, "ndcg@10"))
 
 
-def test_nobody_answers(client: Any, data: Any) -> None:
+def test_nobody_answers(client, data):
     worker = next(iter(client.scheduler_info()["workers"]))
     for address in ("tcp://127.0.0.1:9", "garbage", worker):
         start = time.perf_counter()
@@ -125,7 +119,7 @@ def test_nobody_answers(client: Any, data: Any) -> None:
         assert time.perf_counter() - start < 30
 
 
-def test_workers_need_the_same_version() -> None:
+def test_workers_need_the_same_version():
     without_workers = {"wait_for_workers.side_effect": TimeoutError}
     with raises(WorkerError, may_pass=True):
         DaskRunner(mock.Mock(status="running", **without_workers))
@@ -141,7 +135,7 @@ def test_workers_need_the_same_version() -> None:
         result_of(mock.Mock(**{"result.side_effect": RuntimeError("something else")}))
 
 
-def test_the_summary_is_there_after_the_client_is_closed(data: Any, tables: Any) -> None:
+def test_the_summary_is_there_after_the_client_is_closed(data, tables):
     metrics = ["ndcg@5", "coverage@5", "recall(average=micro)@5"]
     frames = [dataframe.from_pandas(frame, npartitions=2) for frame in tables]
     with cluster(processes=False) as connected:
@@ -163,7 +157,7 @@ def test_the_summary_is_there_after_the_client_is_closed(data: Any, tables: Any)
             call()
 
 
-def test_what_a_worker_finds_wrong_is_told_here(client: Any, data: Any, tmp_path: Path) -> None:
+def test_what_a_worker_finds_wrong_is_told_here(client, data, tmp_path):
     recs, truth = damage_pages(tmp_path)
     with raises(InvalidFileError, path=recs):
         se.evaluate(recs, truth, "mrr", client=client)
@@ -175,7 +169,7 @@ def test_what_a_worker_finds_wrong_is_told_here(client: Any, data: Any, tmp_path
 
 
 @pytest.fixture(scope="module")
-def tables() -> tuple[pd.DataFrame, pd.DataFrame]:
+def tables():
     """Return recommendations and the relevant items, in no order."""
     rng = np.random.default_rng(0)
     lists = pd.DataFrame(
@@ -195,7 +189,7 @@ OF_TABLES = "ndcg@{3,5},map@5,mrr@5,auc@5,coverage@5,gini@5,err@5,recall(average
 
 
 @pytest.mark.parametrize("ids", ["category", "text"])
-def test_tables_have_the_bits_of_one_process(client: Any, tables: Any, ids: str) -> None:
+def test_tables_have_the_bits_of_one_process(client, tables, ids):
     lists, truth = tables
     if ids == "category":  # of another type
         numbers = truth.astype({"user": "int32", "item": "int16"})
@@ -212,7 +206,7 @@ def test_tables_have_the_bits_of_one_process(client: Any, tables: Any, ids: str)
 
 
 @pytest.mark.parametrize("apart", [True, False])
-def test_only_users_in_two_partitions_are_shuffled(client: Any, tables: Any, apart: bool) -> None:
+def test_only_users_in_two_partitions_are_shuffled(client, tables, apart):
     lists, truth = (frame.sort_values("user", kind="stable") for frame in tables)
     assert lists["user"].iloc[501] == lists["user"].iloc[502] == truth["user"].iloc[240] == 100
     frames = []
@@ -237,14 +231,14 @@ def test_only_users_in_two_partitions_are_shuffled(client: Any, tables: Any, apa
         lambda r, t: (r.astype({"user": object}), t.assign(user=t["user"].map(str))),
     ],
 )
-def test_tables_that_are_refused(client: Any, tables: Any, change: Any) -> None:
+def test_tables_that_are_refused(client, tables, change):
     with config.set({"dataframe.convert-string": False}):
         sides = [dataframe.from_pandas(frame, npartitions=2) for frame in change(*tables)]
         with raises(InvalidDataError):
             se.evaluate(*sides, "ndcg@5", client=client)
 
 
-def test_tables_and_clients_have_to_fit(client: Any, tables: Any, tmp_path: Path) -> None:
+def test_tables_and_clients_have_to_fit(client, tables, tmp_path):
     frame = dataframe.from_pandas(tables[0], npartitions=2)
     with ThreadPoolExecutor(1) as pool:
         for truth, runner in ((tables[1], client), (frame, pool)):

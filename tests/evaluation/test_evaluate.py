@@ -1,7 +1,5 @@
 """`evaluate` and `Evaluation`: options, counts, what is read out and written down."""
 
-from __future__ import annotations
-
 import gc
 import json
 import weakref
@@ -21,11 +19,11 @@ GAINS = csr_matrix([[1, 0, 0, 0], [0, 0, 0, 2], [1, 1, 0, 0], [0, 0, 0, 0]])
 
 
 @pytest.fixture
-def ev() -> se.Evaluation:
+def ev():
     return se.evaluate(LISTS, GAINS, ["ndcg@2", "recall@1"])
 
 
-def test_silence_counts_nothing_known_does_not(ev: se.Evaluation) -> None:
+def test_silence_counts_nothing_known_does_not(ev):
     expected = [1.0, 1 / np.log2(3), 0.0, np.nan]
     np.testing.assert_allclose(ev.values("ndcg@2"), expected)
     assert (ev.n_users, ev.n_skipped, ev.n_without_list) == (3, 1, 1)
@@ -34,7 +32,7 @@ def test_silence_counts_nothing_known_does_not(ev: se.Evaluation) -> None:
     assert se.evaluate(LISTS, GAINS, "coverage@2").n_users_of == {"coverage@2": 3}
 
 
-def test_memory_is_free_without_the_garbage_collector() -> None:
+def test_memory_is_free_without_the_garbage_collector():
     gc.disable()
     try:
         ev = se.evaluate(LISTS, GAINS, ["ndcg@2", "gini@2", "precision(average=micro)@1"])
@@ -46,7 +44,7 @@ def test_memory_is_free_without_the_garbage_collector() -> None:
         gc.enable()
 
 
-def test_per_user_and_summary(ev: se.Evaluation) -> None:
+def test_per_user_and_summary(ev):
     assert ev.per_user.index.tolist() == [0, 1, 2, 3]
     assert ev.per_user.dtypes.tolist() == [np.float64] * 2
     assert ev.per_user["recall@1"].isna().tolist() == [False, False, False, True]
@@ -60,7 +58,7 @@ def test_per_user_and_summary(ev: se.Evaluation) -> None:
     }  # fmt: skip
 
 
-def test_one_user_has_no_spread() -> None:
+def test_one_user_has_no_spread():
     one = se.evaluate(se.Rankings.from_topk([[0]]), csr_matrix([[1]]), "mrr@1")
     assert np.isnan(one.summary()["std"]).all()
     assert json.loads(one.to_json())["metrics"]["mrr@1"] == {
@@ -69,7 +67,7 @@ def test_one_user_has_no_spread() -> None:
     }  # fmt: skip
 
 
-def test_nobody_to_evaluate() -> None:
+def test_nobody_to_evaluate():
     nothing = csr_matrix((4, 4)), csr_matrix((0, 4)), csr_matrix(([0.0], ([0], [1])), (4, 4))
     for truth, keep in product(nothing, ("values", "totals")):
         lists = LISTS if truth.shape[0] else se.Rankings.from_topk(np.empty((0, 2), int))
@@ -78,7 +76,7 @@ def test_nobody_to_evaluate() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:overflow")  # from kernels that run as Python
-def test_gains_too_large_to_sum() -> None:
+def test_gains_too_large_to_sum():
     lists = se.Rankings.from_topk([[0, 1, 2], [0, 1, 2]])
     large = csr_matrix([[1.0, 1.0, 1.0], [1100.0, 1.0, 0.0]])
     huge = csr_matrix([[1.0, 1.0, 1.0], [1.5e308, 1.5e308, 1.0]])
@@ -91,7 +89,7 @@ def test_gains_too_large_to_sum() -> None:
 
 
 @pytest.mark.parametrize("metric", ["ndcg@3", "ndcg(gain=exp)@3"])
-def test_gains_too_small_to_sum(metric: str) -> None:
+def test_gains_too_small_to_sum(metric):
     lists = se.Rankings.from_topk([[0, 1, 2], [0, 1, 2]])
     one_user = np.array([1.0, 0.5, 0.25])
     for smallest, fits in ((1e-306, True), (1e-310, False), (5e-324, False)):
@@ -105,17 +103,17 @@ def test_gains_too_small_to_sum(metric: str) -> None:
                 se.evaluate(lists, tiny, metric)
 
 
-def test_refuses_wrong_options() -> None:
+def test_refuses_wrong_options():
     for threads in (0, -1, 2.0, "two", True):
         with raises(InvalidDataError, argument="num_threads"):
-            se.evaluate(LISTS, GAINS, "mrr@1", num_threads=threads)  # type: ignore[arg-type]
+            se.evaluate(LISTS, GAINS, "mrr@1", num_threads=threads)
     with raises(InvalidDataError, argument="no_relevant"):
-        se.evaluate(LISTS, GAINS, se.Protocol("mrr@1", no_relevant="skip"))  # type: ignore[arg-type]
+        se.evaluate(LISTS, GAINS, se.Protocol("mrr@1", no_relevant="skip"))
     with raises(InvalidDataError):
         se.evaluate(LISTS, GAINS, "err(max=1)@2")  # the gains go to 2
 
 
-def test_means_and_ratios_of_the_largest_numbers() -> None:
+def test_means_and_ratios_of_the_largest_numbers():
     first = se.Rankings.from_topk([[0], [0]])
     assert se.evaluate(first, csr_matrix([[1.7e308], [1.7e308]]), "cg@1")["cg@1"] == 1.7e308
     spread = se.evaluate(first, csr_matrix([[1e200], [3.0]]), "cg@1")
@@ -125,7 +123,7 @@ def test_means_and_ratios_of_the_largest_numbers() -> None:
     assert ratio[name] == pytest.approx(1.0)
 
 
-def test_refuses_gaps_in_lists_of_which_items_are_counted() -> None:
+def test_refuses_gaps_in_lists_of_which_items_are_counted():
     lists = csr_matrix([[0, 0, 3, 0]])
     for options in ({}, {"keep": "totals"}, {"memory": 1 << 24}):
         with raises(InvalidDataError, user=0):
@@ -133,7 +131,7 @@ def test_refuses_gaps_in_lists_of_which_items_are_counted() -> None:
     assert se.evaluate(lists, csr_matrix([[0, 0, 1, 0]]), "ndcg@3").n_users == 1
 
 
-def test_train_of_other_items_is_refused() -> None:
+def test_train_of_other_items_is_refused():
     lists = pd.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "rank": [1, 1]})
     relevant = pd.DataFrame({"user": ["a", "b"], "item": ["x", "z"]})
     train = pd.DataFrame({"user": ["a", "b"], "item": ["sku:x", "sku:y"]})

@@ -1,16 +1,12 @@
 """Tables in Parquet: the same bits as of frames in memory, whatever the order of the rows."""
 
-from __future__ import annotations
-
 import errno
 import io
 import tempfile
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -22,21 +18,17 @@ from raising import raises
 from ways_cases import same
 
 import sparse_eval as se
-from sparse_eval.errors import (
-    InvalidDataError,
-    InvalidFileError,
-    OutputError,
-)
+from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
 from sparse_eval.evaluation import arrow, parquet, run
 
 METRICS = ["ndcg@3", "recall@2", "map", "mrr@4", "recall(average=micro)@3", "coverage@2"]
 
-RECS: dict[str, list[Any]] = {"user": [0, 0, 1, 1], "item": [1, 2, 1, 3], "rank": [1, 2, 1, 2]}
-TRUTH: dict[str, list[Any]] = {"user": [0, 1, 2], "item": [2, 1, 1]}
+RECS = {"user": [0, 0, 1, 1], "item": [1, 2, 1, 3], "rank": [1, 2, 1, 2]}
+TRUTH = {"user": [0, 1, 2], "item": [2, 1, 1]}
 
 
 @contextmanager
-def temporary(n_rows: int | None = None) -> Iterator[Path]:
+def temporary(n_rows=None):
     """Give a folder, and another one for temporary files that has to be empty in the end."""
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder) / "scratch"
@@ -51,9 +43,7 @@ def temporary(n_rows: int | None = None) -> Iterator[Path]:
         assert list(scratch.iterdir()) == []
 
 
-def written(
-    folder: Path, name: str, table: Any, n_files: int = 1, group: int | None = None, **options: Any
-) -> Path:
+def written(folder, name, table, n_files=1, group=None, **options):
     """Write a file, or a folder of some."""
     if n_files == 1:
         path = folder / f"{name}.parquet"
@@ -68,7 +58,7 @@ def written(
     return path
 
 
-def pair(folder: Path, recs: Any = None, truth: Any = None, **options: Any) -> tuple[Path, Path]:
+def pair(folder, recs=None, truth=None, **options):
     tables = [
         side if isinstance(side, pa.Table) else pa.table(side)
         for side in (RECS if recs is None else recs, TRUTH if truth is None else truth)
@@ -78,7 +68,7 @@ def pair(folder: Path, recs: Any = None, truth: Any = None, **options: Any) -> t
     )
 
 
-def writes_views() -> bool:
+def writes_views():
     """Return whether Arrow writes views of text to Parquet, as newer versions do."""
     try:
         views = pa.table({"id": pa.array(["a"]).cast(pa.string_view())})
@@ -101,12 +91,12 @@ IDS = {
 }
 
 
-def arrow_type(name: str) -> Any:
+def arrow_type(name):
     return pa.dictionary(pa.int32(), pa.string()) if name == "dictionary" else getattr(pa, name)()
 
 
 @pytest.mark.parametrize("metric", ["rbp(gain=linear)@3", "err@3"])
-def test_the_largest_gain_is_that_of_all_users(metric: str) -> None:
+def test_the_largest_gain_is_that_of_all_users(metric):
     truth = {**TRUTH, "gain": [1.0, 4.0, 0.5]}
     with temporary(2) as folder:
         found = se.evaluate(*pair(folder, truth=truth, group=1), metric)
@@ -117,7 +107,7 @@ def test_the_largest_gain_is_that_of_all_users(metric: str) -> None:
                 se.evaluate(*pair(folder, truth=table, group=1), metric)
 
 
-def test_values_beyond_the_budget_are_refused() -> None:
+def test_values_beyond_the_budget_are_refused():
     n = 100_000
     table = {"user": np.arange(n), "item": np.zeros(n, np.int64), "rank": np.ones(n, np.int64)}
     with temporary() as folder:
@@ -128,7 +118,7 @@ def test_values_beyond_the_budget_are_refused() -> None:
         assert se.evaluate(*paths, "mrr", memory=1 << 24, keep="totals")["mrr"] == 1
 
 
-def test_refuses_too_many_files_to_deal_out_to() -> None:
+def test_refuses_too_many_files_to_deal_out_to():
     n = 1000
     users = np.tile(np.arange(10), n // 10)
     table = {"user": users, "item": np.arange(n), "rank": np.repeat(np.arange(1, n // 10 + 1), 10)}
@@ -138,7 +128,7 @@ def test_refuses_too_many_files_to_deal_out_to() -> None:
             se.evaluate(*paths, "mrr")
 
 
-def of_users(folder: Path, users: Any) -> tuple[Path, Path]:
+def of_users(folder, users):
     """Write four rows of each user in no order, and one relevant item."""
     rng = np.random.default_rng(0)
     rows = pa.table({"user": users.repeat(4), "item": np.tile(np.arange(4), len(users))})
@@ -150,7 +140,7 @@ def of_users(folder: Path, users: Any) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("step", [1, 30])  # small whole numbers, and those of a common divisor
-def test_whole_numbers_are_dealt_out_to_many_files(step: int) -> None:
+def test_whole_numbers_are_dealt_out_to_many_files(step):
     users = step * np.arange(-50, 50, dtype=np.int8 if step == 1 else np.int64)
     with temporary(3 if step == 1 else 150) as folder:
         paths = of_users(folder, users)
@@ -160,14 +150,14 @@ def test_whole_numbers_are_dealt_out_to_many_files(step: int) -> None:
     assert n_files > 127 or np.bincount(users % n_files).max() < 20
 
 
-def open_files() -> int:
+def open_files():
     folder = Path("/proc/self/fd")
     return len(list(folder.iterdir())) if folder.exists() else 0
 
 
 @pytest.mark.parametrize("fails", ["open", "write", "evaluate", "interrupt"])
-def test_nothing_is_left_behind_after_an_error(fails: str) -> None:
-    error: type[BaseException] = OutputError
+def test_nothing_is_left_behind_after_an_error(fails):
+    error = OutputError
     if fails == "open":
         full = OSError(errno.EMFILE, "full")
         broken = mock.patch.object(pa.ipc, "new_stream", side_effect=full)
@@ -186,7 +176,7 @@ def test_nothing_is_left_behind_after_an_error(fails: str) -> None:
 
 
 @pytest.mark.parametrize("group", [4, 5, 7])
-def test_users_with_rows_in_two_row_groups_are_in_one_range(group: int) -> None:
+def test_users_with_rows_in_two_row_groups_are_in_one_range(group):
     rows = {"user": np.repeat(np.arange(30), 3), "item": np.arange(90) % 7}
     recs, truth = {**rows, "rank": np.tile([1, 2, 3], 30)}, {**rows, "item": np.arange(90) % 4}
     with temporary(20) as folder, mock.patch.object(parquet.ParquetSource, "_deal_out") as dealt:
@@ -195,11 +185,11 @@ def test_users_with_rows_in_two_row_groups_are_in_one_range(group: int) -> None:
     same(found, se.evaluate(pd.DataFrame(recs), pd.DataFrame(truth), METRICS))
 
 
-TWO: dict[str, list[Any]] = {"user": [0, 0], "item": [1, 1]}
+TWO = {"user": [0, 0], "item": [1, 1]}
 IDS_TWICE = pa.Table.from_arrays([pa.array([1])] * 4, ["user", "item", "item", "rank"])
 
 #: Recommendations or relevant items; those on the other side are right.
-REFUSED: dict[str, Any] = {
+REFUSED = {
     "no user": {"item": [1], "rank": [1]},
     "no order": {"user": [1], "item": [1]},
     "types": {**RECS, "user": list("aabb")},
@@ -227,7 +217,7 @@ REFUSED: dict[str, Any] = {
 
 @pytest.mark.parametrize("n_rows", [1, 1000])
 @pytest.mark.parametrize("name", REFUSED)
-def test_refuses_rows(name: str, n_rows: int) -> None:
+def test_refuses_rows(name, n_rows):
     table = REFUSED[name]
     table = table if isinstance(table, pa.Table) else pa.table(table)
     is_truth = "gain" in table.column_names or name == "empty truth"
@@ -242,14 +232,14 @@ def test_refuses_rows(name: str, n_rows: int) -> None:
             assert str(caught.value).startswith(tuple(map(str, paths)))
 
 
-def test_refuses_items_that_the_catalogue_did_not_hold_when_it_was_read() -> None:
+def test_refuses_items_that_the_catalogue_did_not_hold_when_it_was_read():
     columns = arrow.Columns(("user", "item", "rank"), True, ("user", "item"))
     load = arrow.RowsLoader(columns, np.array([1, 2]))
     with raises(InvalidDataError, column="item"):
         load((pa.table(RECS), pa.table(TRUTH)))
 
 
-def test_refuses_other_files() -> None:
+def test_refuses_other_files():
     with temporary() as folder:
         recs, truth = pair(folder)
         text, short, empty = folder / "text.parquet", folder / "short.parquet", folder / "empty"
@@ -264,7 +254,7 @@ def test_refuses_other_files() -> None:
 
 
 @pytest.mark.parametrize(("bound", "wrong"), [(2000, 2002), (2003, 2001)])
-def test_refuses_statistics_that_are_wrong(bound: int, wrong: int) -> None:
+def test_refuses_statistics_that_are_wrong(bound, wrong):
     users = [1000, 1001, 1002, 1003, 2000, 2001, 2002, 2003]
     truth = {"user": users, "item": list(range(8))}
     with temporary(n_rows=4) as folder:
@@ -279,7 +269,7 @@ def test_refuses_statistics_that_are_wrong(bound: int, wrong: int) -> None:
 
 
 @pytest.mark.parametrize("n_rows", [1, 1000])
-def test_refuses_pages_that_are_not_as_their_checksums_say(n_rows: int) -> None:
+def test_refuses_pages_that_are_not_as_their_checksums_say(n_rows):
     options = {"compression": "none", "use_dictionary": False, "write_page_checksum": True}
     with temporary(n_rows) as folder:
         recs, truth = pair(folder, {**RECS, "item": [1, 2, 1, 77_777]}, **options)
@@ -289,7 +279,7 @@ def test_refuses_pages_that_are_not_as_their_checksums_say(n_rows: int) -> None:
             se.evaluate(recs, truth, "mrr")
 
 
-def test_a_folder_with_other_files() -> None:
+def test_a_folder_with_other_files():
     with temporary() as folder:
         recs, truth = written(folder, "many", pa.table(RECS), n_files=3), pair(folder)[1]
         expected = se.evaluate(pair(folder)[0], truth, METRICS).mean()
@@ -304,7 +294,7 @@ def test_a_folder_with_other_files() -> None:
 
 
 @pytest.mark.parametrize("side", [0, 1])
-def test_files_with_other_columns(side: int) -> None:
+def test_files_with_other_columns(side):
     whole, value = (RECS, "rank") if side == 0 else ({**TRUTH, "gain": [1.0, 2.0, 0.5]}, "gain")
     for other in (
         pa.table({**whole, "user": list("abcd")[: len(whole["user"])]}),
@@ -322,7 +312,7 @@ def test_files_with_other_columns(side: int) -> None:
 
 
 @pytest.mark.parametrize("n_rows", [2, 1000])
-def test_files_whose_columns_are_in_another_order_or_required(n_rows: int) -> None:
+def test_files_whose_columns_are_in_another_order_or_required(n_rows):
     with temporary(n_rows) as folder:
         truth = pair(folder)[1]
         recs = folder / "recs"
@@ -337,7 +327,7 @@ def test_files_whose_columns_are_in_another_order_or_required(n_rows: int) -> No
 
 @pytest.mark.parametrize("ends", [True, False])
 @pytest.mark.parametrize("name", IDS)
-def test_any_ids_give_the_bits_of_frames(name: str, ends: bool) -> None:
+def test_any_ids_give_the_bits_of_frames(name, ends):
     of, dtype = IDS[name]
     rng = np.random.default_rng(0)
     truth = {"user": np.repeat(np.arange(20), 2), "item": np.tile([3, 4], 20)}
@@ -385,7 +375,7 @@ def test_any_ids_give_the_bits_of_frames(name: str, ends: bool) -> None:
         lambda p: p.set_axis(["a", "b", "c"]),
     ],
 )
-def test_refuses_propensities_that_do_not_fit(change: Any) -> None:
+def test_refuses_propensities_that_do_not_fit(change):
     data = se.ItemData(propensity=change(pd.Series([0.5, 0.2, 0.9], [3, 1, 2])))
     with temporary() as folder, raises(InvalidDataError):
         se.evaluate(*pair(folder), "psp(propensity=given)@3", items=data)
@@ -393,7 +383,7 @@ def test_refuses_propensities_that_do_not_fit(change: Any) -> None:
 
 @pytest.mark.parametrize(("n_rows", "ends"), [(1, True), (1000, True), (1000, False)])
 @pytest.mark.parametrize("name", ["user", "item"])
-def test_text_that_is_not_utf_8(name: str, ends: bool, n_rows: int) -> None:
+def test_text_that_is_not_utf_8(name, ends, n_rows):
     wrong = pa.array([b"a", b"a\xff", b"b", b"c"]).view(pa.string())
     with temporary(n_rows) as folder:
         truth = {**TRUTH, name: list("abc")}

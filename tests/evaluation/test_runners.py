@@ -1,15 +1,11 @@
 """Executors as workers: the bits of one process, errors with their class, workers that are gone."""
 
-from __future__ import annotations
-
 import os
 import signal
-from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -17,15 +13,10 @@ import pandas as pd
 import pytest
 from merge_cases import same_bits, same_random
 from raising import raises
-from scipy import sparse
 from tables_cases import saved_csr
 
 import sparse_eval as se
-from sparse_eval.errors import (
-    InvalidDataError,
-    InvalidFileError,
-    WorkerError,
-)
+from sparse_eval.errors import InvalidDataError, InvalidFileError, WorkerError
 from sparse_eval.evaluation.run import Execution, Shared, evaluate_task, open_runner
 from sparse_eval.evaluation.runners import ExecutorRunner
 from sparse_eval.metrics.request import Request
@@ -34,21 +25,21 @@ from sparse_eval.models.source import FileReference, ModelSource
 METRICS = ["ndcg@5", "coverage@5", "recall(average=micro)@5", "novelty@5"]
 
 
-def pool_of(kind: str) -> Executor:
+def pool_of(kind):
     if kind == "threads":
         return ThreadPoolExecutor(2)
     return ProcessPoolExecutor(2, mp_context=get_context("spawn"))
 
 
 @pytest.fixture(scope="module", params=["threads", "processes"])
-def pool(request: pytest.FixtureRequest) -> Iterator[Executor]:
+def pool(request):
     """Return an executor that tests share: a process takes seconds to start."""
     with pool_of(request.param) as executor:
         yield executor
 
 
 @pytest.fixture(scope="module")
-def data() -> tuple[Any, sparse.csr_matrix, sparse.csr_matrix]:
+def data():
     clicks = se.datasets.synthetic(n_users=400, n_items=100, seed=0)
     holdout = se.split.random(clicks, seed=0)
     # Without ids, which matrices on disk do not have either.
@@ -56,15 +47,13 @@ def data() -> tuple[Any, sparse.csr_matrix, sparse.csr_matrix]:
     return se.train_als(train, factors=8, iterations=3), train, held
 
 
-def same(found: se.Evaluation, expected: se.Evaluation) -> None:
+def same(found, expected):
     same_bits(found, expected)
     same_random(found, expected)
     assert found.retrieval == expected.retrieval
 
 
-def test_an_executor_gives_the_bits_of_one_process(
-    pool: Executor, data: Any, tmp_path: Path
-) -> None:
+def test_an_executor_gives_the_bits_of_one_process(pool, data, tmp_path):
     expected = se.evaluate_model(*data, METRICS)
     same(se.evaluate_model(*data, METRICS, client=pool), expected)
     data[0].save(tmp_path / "als.npz")
@@ -77,7 +66,7 @@ def test_an_executor_gives_the_bits_of_one_process(
     assert beside.baselines["popularity"].mean() == whole.baselines["popularity"].mean()
 
 
-def work_of(shared: Any, task: Any) -> Any:
+def work_of(shared, task):
     """What a worker does here: it raises what it is given, or dies."""
     if isinstance(task, Exception):
         raise task
@@ -89,7 +78,7 @@ def work_of(shared: Any, task: Any) -> Any:
 @pytest.mark.parametrize(
     "error", [InvalidFileError("is torn", Path("a") / "recs.csv", 7), KeyError("theirs")], ids=str
 )
-def test_every_error_is_that_of_the_worker(pool: Executor, error: Exception) -> None:
+def test_every_error_is_that_of_the_worker(pool, error):
     with open_runner(pool) as runner, pytest.raises(type(error)) as told:
         list(runner.run(work_of, None, [(error, 1)]))
     assert type(told.value) is type(error)
@@ -97,18 +86,18 @@ def test_every_error_is_that_of_the_worker(pool: Executor, error: Exception) -> 
     assert told.value.__dict__.items() >= error.__dict__.items()
 
 
-def test_no_more_than_a_few_tasks_wait_and_are_cancelled_after_an_error() -> None:
-    waiting: list[Future[Any]] = []
+def test_no_more_than_a_few_tasks_wait_and_are_cancelled_after_an_error():
+    waiting = []
     given = []
 
-    def submit(*_: Any) -> Future[Any]:
+    def submit(*_):
         waiting.append(Future())
         if len(waiting) == 16:
             for future in waiting[:8]:
                 future.set_exception(InvalidDataError("no more"))
         return waiting[-1]
 
-    def tasks() -> Iterator[tuple[int, int]]:
+    def tasks():
         for number in range(1000):
             given.append(number)
             yield number, 1
@@ -120,9 +109,9 @@ def test_no_more_than_a_few_tasks_wait_and_are_cancelled_after_an_error() -> Non
     assert all(future.cancelled() for future in waiting[8:])
 
 
-def test_refuses_other_clients_and_executors_that_were_shut_down(data: Any) -> None:
+def test_refuses_other_clients_and_executors_that_were_shut_down(data):
     positions = data[2].sign().astype(np.int64)
-    clients: list[Any] = [7, object(), [1], pool_of("threads"), pool_of("processes")]
+    clients = [7, object(), [1], pool_of("threads"), pool_of("processes")]
     for executor in clients[3:]:
         executor.shutdown()
     for client in clients:
@@ -134,7 +123,7 @@ def test_refuses_other_clients_and_executors_that_were_shut_down(data: Any) -> N
                 call()
 
 
-def test_a_worker_that_dies_is_told_and_so_is_its_executor(data: Any) -> None:
+def test_a_worker_that_dies_is_told_and_so_is_its_executor(data):
     with pool_of("processes") as executor:
         with open_runner(executor) as runner, raises(WorkerError):
             list(runner.run(work_of, None, [("die", 1)]))
@@ -142,9 +131,7 @@ def test_a_worker_that_dies_is_told_and_so_is_its_executor(data: Any) -> None:
             se.evaluate_model(*data, "ndcg@10", client=executor)  # it is broken for good
 
 
-def test_the_summary_is_there_after_the_executor_and_the_files_are_gone(
-    data: Any, tmp_path: Path
-) -> None:
+def test_the_summary_is_there_after_the_executor_and_the_files_are_gone(data, tmp_path):
     rows = pd.DataFrame({"user": np.repeat(np.arange(40), 2), "item": np.tile([1, 2], 40)})
     recs, truth, model = (tmp_path / name for name in ("recs.parquet", "truth.parquet", "als.npz"))
     rows.assign(rank=rows["item"]).to_parquet(recs, index=False)
@@ -163,7 +150,7 @@ def test_the_summary_is_there_after_the_executor_and_the_files_are_gone(
     same(of_files, se.evaluate_model(*data, METRICS))
 
 
-def test_files_that_are_others_elsewhere_are_refused(data: Any, tmp_path: Path) -> None:
+def test_files_that_are_others_elsewhere_are_refused(data, tmp_path):
     model, train, held = data
     folder = saved_csr(tmp_path / "train", train)
     request = Request.parse(se.Protocol("ndcg@5"), {"train"})

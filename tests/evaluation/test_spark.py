@@ -1,15 +1,10 @@
 """Tables in Spark: the numbers of `evaluate`, to the last bit, and clear errors."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -30,7 +25,7 @@ pytest.importorskip("pyspark", reason='pyspark is not installed: pip install "sp
 if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
     pytest.skip("there is no Java, which Spark runs on", allow_module_level=True)
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 pytestmark = [
     # py4j and Spark leave sockets to the garbage collector.
@@ -60,7 +55,7 @@ CATALOGUE = ["coverage@2", "gini@5", "entropy@5", "auc", "auc@5", "recall(averag
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def session(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
@@ -73,7 +68,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         session.stop()
 
 
-def tables(n_users: int = 200, *, gains: bool = False, seed: int = 0) -> tuple[Any, Any]:
+def tables(n_users=200, *, gains=False, seed=0):
     """Lists and relevant items of users, some of whom are on one side only; in any order."""
     rng = np.random.default_rng(seed)
     listed = rng.permuted(np.tile(np.arange(40), (n_users, 1)), axis=1)[:, :10]
@@ -92,7 +87,7 @@ def tables(n_users: int = 200, *, gains: bool = False, seed: int = 0) -> tuple[A
     return tuple(table.sample(frac=1, random_state=seed) for table in (recs, truth))
 
 
-def written(folder: Path, recs: Any, truth: Any) -> list[str]:
+def written(folder, recs, truth):
     paths = []
     for name, table in (("recs", recs), ("truth", truth)):
         path = folder / f"{name}.parquet"
@@ -101,7 +96,7 @@ def written(folder: Path, recs: Any, truth: Any) -> list[str]:
     return paths
 
 
-def assert_same(found: se.Evaluation, expected: se.Evaluation) -> None:
+def assert_same(found, expected):
     """Every number of the summary, to the last bit, and those of the users, if both have them."""
     pd.testing.assert_frame_equal(found.summary(), expected.summary(), check_exact=True)
     same_numbers(found, expected)
@@ -109,14 +104,12 @@ def assert_same(found: se.Evaluation, expected: se.Evaluation) -> None:
         same_bits(found, expected)
 
 
-def frames_of(session: SparkSession, paths: list[str]) -> list[DataFrame]:
+def frames_of(session, paths):
     return [session.read.parquet(path) for path in paths]
 
 
 @pytest.mark.parametrize("metrics", [ACCURACY, CATALOGUE], ids=["accuracy", "catalogue"])
-def test_paths_and_frames(
-    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, metrics: list[str]
-) -> None:
+def test_paths_and_frames(session, tmp_path, monkeypatch, metrics):
     recs, truth = tables()
     paths = written(tmp_path, recs.drop(columns="score"), truth)
     expected = se.evaluate(*paths, metrics)
@@ -138,9 +131,7 @@ def test_paths_and_frames(
     ("convention", "kind"),
     [("mind-notebook", "gaps"), ("trec_eval", "ties"), ("rectools", "ranks"), ("implicit", "ties")],
 )
-def test_frames_give_the_number_of_every_way(
-    session: SparkSession, convention: str, kind: str
-) -> None:
+def test_frames_give_the_number_of_every_way(session, convention, kind):
     case = make_case(11, kind=kind, n_users=20).accepted(convention)
     metrics, options = case.metrics(convention), {"convention": convention}
     expected = se.evaluate(case.positions, case.validation, metrics, **options)
@@ -151,7 +142,7 @@ def test_frames_give_the_number_of_every_way(
     same_by_every_way(se.evaluate(*frames, metrics, **options), expected)
 
 
-def test_a_model_and_matrices(session: SparkSession, tmp_path: Path) -> None:
+def test_a_model_and_matrices(session, tmp_path):
     clicks = se.datasets.synthetic(n_users=120, n_items=60, seed=0)
     holdout = se.split.random(clicks, seed=0)
     model = se.train_als(holdout.train.csr, factors=4, iterations=2)
@@ -171,7 +162,7 @@ def test_a_model_and_matrices(session: SparkSession, tmp_path: Path) -> None:
     same_bits(found, se.evaluate(positions, holdout.validation, metrics))
 
 
-def in_own_process(code: str, folder: Path) -> str:
+def in_own_process(code, folder):
     """Run a script that starts a session of its own, and return what it prints."""
     local = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run(
@@ -186,7 +177,7 @@ def in_own_process(code: str, folder: Path) -> str:
     return done.stdout
 
 
-def test_text_ids_scores_with_ties_and_gains(session: SparkSession, tmp_path: Path) -> None:
+def test_text_ids_scores_with_ties_and_gains(session, tmp_path):
     recs, truth = tables(gains=True)
     for table in (recs, truth):
         table["item"] = "Ü" + table["item"].astype(str)
@@ -211,7 +202,7 @@ def test_text_ids_scores_with_ties_and_gains(session: SparkSession, tmp_path: Pa
     pd.testing.assert_frame_equal(found.per_user, expected.per_user, check_exact=True)
 
 
-def test_propensities_by_item(session: SparkSession, tmp_path: Path) -> None:
+def test_propensities_by_item(session, tmp_path):
     recs, truth = (table.drop(columns="score", errors="ignore") for table in tables())
     for table in (recs, truth):
         table["item"] = "Ü" + table["item"].astype(str)
@@ -230,7 +221,7 @@ def test_propensities_by_item(session: SparkSession, tmp_path: Path) -> None:
         se.evaluate(*frames_of(session, paths), metrics, items=se.ItemData(propensity=p[:-1]))
 
 
-def test_whole_numbers_of_any_width(session: SparkSession, tmp_path: Path) -> None:
+def test_whole_numbers_of_any_width(session, tmp_path):
     recs, truth = tables()
     recs = recs.drop(columns="score").astype({"user": np.int32, "item": np.int64})
     truth = truth.astype({"user": np.int64, "item": np.int16})
@@ -241,7 +232,7 @@ def test_whole_numbers_of_any_width(session: SparkSession, tmp_path: Path) -> No
     assert_same(found, se.evaluate(*paths, "ndcg@{3,10}"))
 
 
-def test_empty_tables_and_many_partitions(session: SparkSession, tmp_path: Path) -> None:
+def test_empty_tables_and_many_partitions(session, tmp_path):
     recs, truth = tables(3)
     paths = written(tmp_path, recs.drop(columns="score"), truth)
     session.conf.set("spark.sql.adaptive.enabled", "false")  # partitions without a user stay
@@ -262,13 +253,11 @@ def test_empty_tables_and_many_partitions(session: SparkSession, tmp_path: Path)
         se.evaluate(frames[0].limit(0), frames[1].limit(0), "ndcg@3")
 
 
-def no_job(*_: Any) -> Any:
+def no_job(*_):
     pytest.fail("a job ran")
 
 
-def test_types_are_compared_before_any_job(
-    session: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_types_are_compared_before_any_job(session, monkeypatch):
     recs, truth = (session.createDataFrame(table) for table in tables(3))
     text = truth.selectExpr("user", "CAST(item AS string) AS item")
     for name in ("item_columns", "largest_gain"):
@@ -300,10 +289,8 @@ def test_types_are_compared_before_any_job(
         ("user, item, rank", "user, item, -item AS gain", "a finite number of at least 0"),
     ],
 )
-def test_rows_that_cannot_be_used(
-    session: SparkSession, recs: str, truth: str, message: str
-) -> None:
-    frames: list[DataFrame] = []
+def test_rows_that_cannot_be_used(session, recs, truth, message):
+    frames = []
     for table, columns in zip(tables(20), (recs, truth), strict=True):
         session.createDataFrame(table).createOrReplaceTempView("rows")
         frames.append(session.sql(f"SELECT {columns} FROM rows"))  # noqa: S608 - written here
@@ -312,7 +299,7 @@ def test_rows_that_cannot_be_used(
     assert "\n" not in str(raised.value)
 
 
-def test_paths_that_cannot_be_read(session: SparkSession, tmp_path: Path) -> None:
+def test_paths_that_cannot_be_read(session, tmp_path):
     recs, truth = tables(3)
     paths = written(tmp_path, recs, truth)
     nowhere = tmp_path / "nowhere"
@@ -325,14 +312,14 @@ def test_paths_that_cannot_be_read(session: SparkSession, tmp_path: Path) -> Non
     assert "\n" not in str(raised.value)
 
 
-def test_workers_of_another_version(session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_of_another_version(session, monkeypatch):
     recs, truth = (session.createDataFrame(table) for table in tables(3))
     monkeypatch.setattr(spark, "version", lambda _: "0.0.7")
     with pytest.raises(InvalidDataError, match="have sparse_eval .*, and the driver 0.0.7; inst"):
         se.evaluate(se.Rankings.scan(recs, rank="rank"), truth, "ndcg@3")
 
 
-def test_workers_without_sparse_eval(tmp_path: Path) -> None:
+def test_workers_without_sparse_eval(tmp_path):
     from pyspark import cloudpickle
 
     task = spark._in_worker((evaluate_task, None, None))
@@ -356,11 +343,11 @@ def test_workers_without_sparse_eval(tmp_path: Path) -> None:
     assert "have no sparse_eval, and the driver" in printed
 
 
-def test_workers_without_arrow(session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lacking(batches: Iterator[Any]) -> Iterator[Any]:
+def test_workers_without_arrow(session, monkeypatch):
+    def lacking(batches):
         raise ModuleNotFoundError("No module named 'pyarrow'")
 
-    def broken(batches: Iterator[Any]) -> Iterator[Any]:
+    def broken(batches):
         raise ModuleNotFoundError("No module named 'theirs'")
 
     from pyspark.errors import PySparkException
@@ -374,7 +361,7 @@ def test_workers_without_arrow(session: SparkSession, monkeypatch: pytest.Monkey
         list(runner.run(print, None, [task]))
 
 
-def test_blocks_of_complete_users(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_complete_users(monkeypatch):
     import pyarrow as pa
 
     monkeypatch.setattr(spark, "ROWS_AT_ONCE", 10)
@@ -389,7 +376,7 @@ def test_blocks_of_complete_users(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("start", ["master", "remote"])
-def test_a_session_of_its_own_that_is_stopped(tmp_path: Path, start: str) -> None:
+def test_a_session_of_its_own_that_is_stopped(tmp_path, start):
     if start == "remote":
         pytest.importorskip("grpc", reason="Spark Connect takes grpcio")
     recs, truth = tables(gains=True)

@@ -1,9 +1,6 @@
 """One number by every way: each convention, whatever the inputs are and whoever evaluates them."""
 
-from __future__ import annotations
-
 import warnings
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,16 +8,7 @@ from implicit.cpu.als import AlternatingLeastSquares
 from raising import raises
 from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
-from ways import (
-    WAYS,
-    Way,
-    by_executor,
-    by_memory,
-    by_objects,
-    by_parquet,
-    small_blocks,
-    without_users,
-)
+from ways import WAYS, by_executor, by_memory, by_objects, by_parquet, small_blocks, without_users
 from ways_cases import Case, check_against_plain, make_case, same
 
 import sparse_eval as se
@@ -36,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:no list has a rank 1")
     ("convention", "no_relevant"),
     [*((name, None) for name in CONVENTIONS), ("standard", "zero"), ("standard", "judged")],
 )
-def test_every_way_gives_one_number(convention: str, no_relevant: Any, seed: int) -> None:
+def test_every_way_gives_one_number(convention, no_relevant, seed):
     number = list(CONVENTIONS).index(convention)
     kind = ("ranks", "gaps", "ties")[(seed + number) % 3]
     case = make_case(seed, kind=kind, n_users=12).accepted(convention)
@@ -51,7 +39,7 @@ def test_every_way_gives_one_number(convention: str, no_relevant: Any, seed: int
             same(way(case, protocol, {}), expected)
 
 
-def model_case(case: Case) -> tuple[AlternatingLeastSquares, csr_matrix, Case]:
+def model_case(case):
     """Return a model, what its users have seen, and the case with the lists that it makes.
 
     Scores are different whole numbers. A user who has seen every item gets no list.
@@ -68,7 +56,7 @@ def model_case(case: Case) -> tuple[AlternatingLeastSquares, csr_matrix, Case]:
     if n_users > 2:
         seen[2] = True
         case.gains[2].clear()
-    ranked: list[dict[int, int]] = []
+    ranked = []
     for user, scores in enumerate(users @ model.item_factors.T):
         unseen = [i for i in np.argsort(-scores, kind="stable").tolist() if not seen[user, i]]
         ranked.append({item: rank for rank, item in enumerate(unseen[:3], 1)})
@@ -77,7 +65,7 @@ def model_case(case: Case) -> tuple[AlternatingLeastSquares, csr_matrix, Case]:
 
 @pytest.mark.parametrize("lists", [False, pytest.param(True, marks=pytest.mark.long)])
 @pytest.mark.parametrize("convention", CONVENTIONS)
-def test_every_way_from_a_model_gives_one_number(convention: str, lists: bool) -> None:
+def test_every_way_from_a_model_gives_one_number(convention, lists):
     model, train, case = model_case(make_case(3, n_users=8).accepted(convention))
     held, rules = case.validation, CONVENTIONS[convention]
     # Those of whole rankings are in tests/models/test_whole_rankings.py.
@@ -95,7 +83,7 @@ def test_every_way_from_a_model_gives_one_number(convention: str, lists: bool) -
 
 
 @pytest.mark.parametrize("convention", [n for n, c in CONVENTIONS.items() if c.zeros == "error"])
-def test_zeros_that_the_library_counts_are_an_error(convention: str) -> None:
+def test_zeros_that_the_library_counts_are_an_error(convention):
     options = {"convention": convention}
     model, train, case = model_case(make_case(7, n_users=25))
     assert any(0.0 in row.values() for row in case.gains)
@@ -109,7 +97,7 @@ def test_zeros_that_the_library_counts_are_an_error(convention: str) -> None:
     se.evaluate_model(model, train, stated, "precision@3", **options)
 
 
-def warned(evaluate: Any) -> int:
+def warned(evaluate):
     """Count the warnings that no list has a rank 1."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -119,14 +107,14 @@ def warned(evaluate: Any) -> int:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("firsts", [[6] * 8, [7, 6, 8, 9, 6, 7, 7, 6], [6, 6, 6, 6, 1, 6, 6, 6]])
-def test_every_way_warns_once_if_lists_begin_after_rank_1(way: Way, firsts: list[int]) -> None:
+def test_every_way_warns_once_if_lists_begin_after_rank_1(way, firsts):
     ranked = [{user % 4: first, 4: first + 1} for user, first in enumerate(firsts)]
     case = Case(ranked, [{4: 1.0, 5: 1.0} for _ in firsts], None, 6)
     with small_blocks():
         assert warned(lambda: way(case, ["ndcg@9", "recall@9"], {})) == (min(firsts) > 1)
 
 
-def test_ranks_of_relevant_items_need_no_rank_1() -> None:
+def test_ranks_of_relevant_items_need_no_rank_1():
     held = csr_matrix(np.arange(6) >= np.full((5, 1), 4), dtype=float)
     factors = np.ones((5, 1)), np.array([[4.0], [3], [2], [1], [0], [0]])
     lists = se.ranks(factors, held, k=6)
@@ -141,9 +129,9 @@ def test_ranks_of_relevant_items_need_no_rank_1() -> None:
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("way", [by_objects, by_memory, without_users, by_executor])
-def test_a_number_about_nobody_is_an_error(way: Way) -> None:
+def test_a_number_about_nobody_is_an_error(way):
     @se.register_metric("listed_share", "", over="lists", per_user=False)
-    def listed_share(lists: Any) -> float:
+    def listed_share(lists):
         return float(lists.n_listed / int(lists.n_users))
 
     case = Case([{}] * 6, [{0: 1.0, 2: 1.0}] * 6, None, 3)

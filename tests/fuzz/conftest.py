@@ -1,15 +1,11 @@
 """Fuzzers go on until their time is over, and say how to repeat what failed."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import pytest
 from tries import Tries
 
 
 @pytest.fixture
-def tries(pytestconfig: pytest.Config) -> Iterator[Tries]:
+def tries(pytestconfig):
     """Return the tries of a fuzzer."""
     names = ("seed", "first", "seconds")
     tries = Tries(*(pytestconfig.getoption(f"--fuzz-{name}") for name in names))

@@ -1,9 +1,6 @@
 """Random crossings of options: all ways to an evaluation agree to the last bit, or all raise."""
 
-from __future__ import annotations
-
 import tempfile
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
@@ -14,18 +11,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
-from tries import Tries
 from ways import LEAST, small_blocks
 
 import sparse_eval as se
-from sparse_eval.metrics import CONVENTIONS, REGISTRY, Definition
+from sparse_eval.metrics import CONVENTIONS, REGISTRY
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 CUTOFFS = ("@1", "@2", "@4", "@200", "")
 
 #: What there is for each rule of a protocol, and for each option of an evaluation.
-RULES: dict[str, tuple[Any, ...]] = {
+RULES = {
     "convention": tuple(CONVENTIONS),
     "no_relevant": ("zero", "judged"),
     "without_list": ("exclude",),
@@ -51,11 +47,11 @@ class Problem(NamedTuple):
     options: dict[str, Any]
 
     @property
-    def scores(self) -> Any:
+    def scores(self):
         return self.factors[0] @ self.factors[1].T
 
 
-def drawn(random: Random) -> Problem | None:
+def drawn(random):
     """Draw a problem with rules and options; None where they contradict one another."""
     rng = np.random.default_rng(random.getrandbits(63))
     n_users, n_items = random.choice([(1, 4), (6, 9), (40, 25)])
@@ -72,7 +68,7 @@ def drawn(random: Random) -> Problem | None:
     metrics = [spelled(entry, random) for entry in entries]
     rules = {name: random.choice(of) for name, of in RULES.items() if random.random() < 0.3}
     chosen = random.sample(OPTIONS, random.randint(0, 2))
-    options: dict[str, Any] = {}
+    options = {}
     if "candidates" in chosen:
         options["candidates"] = csr_matrix(rng.random(part.shape) < 0.6)
     needed = {need.removeprefix("item_") for entry in entries for need in entry.needs} - {"train"}
@@ -91,7 +87,7 @@ def drawn(random: Random) -> Problem | None:
         options["baselines"] = True
     try:
         if "negatives" in chosen:
-            estimator: Any = random.choice([None, "unbiased", "bias_variance"])
+            estimator = random.choice([None, "unbiased", "bias_variance"])
             if estimator:  # which are defined for one relevant item of each user
                 relevant = held_out.toarray() > 0
                 held_out = csr_matrix((relevant & (relevant.cumsum(axis=1) == 1)) * 1.0)
@@ -103,14 +99,14 @@ def drawn(random: Random) -> Problem | None:
         return None
 
 
-def spelled(entry: Definition, random: Random) -> str:
+def spelled(entry, random):
     """Draw the value of one option of a metric, or none, and a cut-off."""
     choices = [(o.name, value) for o in entry.options for value in getattr(o, "values", ())]
     forms = [entry.name] + [f"{entry.name}({name}={value})" for name, value in choices]
     return random.choice(forms) + random.choice(CUTOFFS)
 
 
-def outcome(call: Callable[[], se.Evaluation]) -> Any:
+def outcome(call):
     """Return all numbers of an evaluation and of its baselines by place, or that it raises."""
     try:
         ev = call()
@@ -124,7 +120,7 @@ def outcome(call: Callable[[], se.Evaluation]) -> Any:
         return f"an error: {error}"
 
 
-def alike(found: Any, expected: Any) -> bool:
+def alike(found, expected):
     """Return whether two outcomes are the same numbers, or both are errors.
 
     A baseline whose lists are drawn is known only where all users are evaluated at once.
@@ -137,11 +133,11 @@ def alike(found: Any, expected: Any) -> bool:
     )
 
 
-def ways_of_a_model(problem: Problem) -> Iterator[tuple[str, Callable[[], se.Evaluation]]]:
+def ways_of_a_model(problem):
     """Yield the ways from a model: the first is that by default."""
     users, items = problem.factors
 
-    def evaluate(model: Any = problem.factors, **more: Any) -> Callable[[], se.Evaluation]:
+    def evaluate(model=problem.factors, **more):
         data = (problem.train, problem.held_out, problem.protocol)
         return lambda: se.evaluate_model(model, *data, **problem.options, **more)
 
@@ -159,7 +155,7 @@ def ways_of_a_model(problem: Problem) -> Iterator[tuple[str, Callable[[], se.Eva
         yield "lists", evaluate(keep="lists")
 
 
-def popularity_of(problem: Problem) -> Callable[[], se.Evaluation]:
+def popularity_of(problem):
     """Return the evaluation of the popularity model, which is that of the baseline."""
     model = se.baselines.popularity(problem.train)
     options = {name: value for name, value in problem.options.items() if name != "baselines"}
@@ -167,7 +163,7 @@ def popularity_of(problem: Problem) -> Callable[[], se.Evaluation]:
     return lambda: se.evaluate_model(model, *data, **options)
 
 
-def ways_of_lists(problem: Problem) -> Iterator[tuple[str, Callable[[], se.Evaluation]]]:
+def ways_of_lists(problem):
     """Yield the ways from lists: the first is that of the model."""
     seen = problem.train if problem.protocol.filter_seen else None
     among = problem.options.get("candidates")
@@ -177,7 +173,7 @@ def ways_of_lists(problem: Problem) -> Iterator[tuple[str, Callable[[], se.Evalu
         name: value for name, value in problem.options.items() if name not in ("users", "baselines")
     } | {"train": problem.train}
 
-    def evaluate(predictions: Any = lists, **more: Any) -> Callable[[], se.Evaluation]:
+    def evaluate(predictions=lists, **more):
         data = (predictions, problem.held_out, problem.protocol)
         return lambda: se.evaluate(*data, **options, **more)
 
@@ -189,7 +185,7 @@ def ways_of_lists(problem: Problem) -> Iterator[tuple[str, Callable[[], se.Evalu
         yield "client", evaluate(client=pool)
 
 
-def one_by_one(problem: Problem) -> Iterator[tuple[str, Callable[[], se.Evaluation]]]:
+def one_by_one(problem):
     """Yield the evaluation, and that of each metric alone."""
     protocol = problem.protocol
     for metric in protocol.metrics:
@@ -198,7 +194,7 @@ def one_by_one(problem: Problem) -> Iterator[tuple[str, Callable[[], se.Evaluati
         yield str(metric), dict(ways_of_lists(alone))["default"]
 
 
-def by_sweep(problem: Problem) -> Any:
+def by_sweep(problem):
     """Return the means in the table of a sweep of one checkpoint, or that it has none."""
     with tempfile.TemporaryDirectory() as folder:
         path = se.save_model(se.factor_model(*problem.factors), Path(folder) / "model.npz")
@@ -213,7 +209,7 @@ def by_sweep(problem: Problem) -> Any:
     return [repr(float(table[name][0])) for name in kind]
 
 
-def check(random: Random, said: str) -> None:
+def check(random, said):
     """Check all ways to one problem; `said` tells how to repeat it."""
     problem = drawn(random)
     if problem is None:
@@ -221,7 +217,7 @@ def check(random: Random, said: str) -> None:
     said = f"{said}: {problem.protocol}, {sorted(problem.options)}"
     defaults = []
     for ways in (ways_of_a_model, ways_of_lists):
-        expected: Any = None
+        expected = None
         for name, call in ways(problem):
             found = outcome(call)
             expected = found if expected is None else expected
@@ -253,7 +249,7 @@ def check(random: Random, said: str) -> None:
             assert alike(found, together), f"{said}, {metric} alone: {found}\n{together}"
 
 
-def check_chosen(problem: Problem, said: str) -> None:
+def check_chosen(problem, said):
     """Check that chosen users have the values that they have among all."""
     data = (problem.factors, problem.train, problem.held_out, problem.protocol)
     options = {name: value for name, value in problem.options.items() if name != "users"}
@@ -266,28 +262,28 @@ def check_chosen(problem: Problem, said: str) -> None:
 
 
 @pytest.fixture(autouse=True)
-def blocks() -> Iterator[None]:
+def blocks():
     with small_blocks(), mock.patch("sparse_eval.models.source.users_per_block", return_value=2):
         yield
 
 
-def test_ways_agree(tries: Tries) -> None:
+def test_ways_agree(tries):
     for random in tries:
         check(random, f"try {tries.number}")
 
 
 @pytest.mark.parametrize("rule", ["exclude", "zero"])
 @pytest.mark.parametrize("name", [name for name, one in REGISTRY.items() if not one.per_user])
-def test_ways_agree_where_nobody_has_a_list(rule: Any, name: str) -> None:
+def test_ways_agree_where_nobody_has_a_list(rule, name):
     asked = se.Protocol(f"{name}@2", convention="rectools", without_list=rule)
     data = (csr_matrix((3, 4), dtype=int), csr_matrix(np.eye(3, 4)), asked)
-    ways: Any = ({}, {"keep": "totals"}, {"memory": LEAST})
+    ways = ({}, {"keep": "totals"}, {"memory": LEAST})
     found = [outcome(lambda way=way: se.evaluate(*data, **way)) for way in ways]
     assert all(alike(one, found[0]) for one in found), found
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(4))
-def test_ways_agree_on_two_thousand_problems(part: int) -> None:
+def test_ways_agree_on_two_thousand_problems(part):
     for number in range(500 * part, 500 * (part + 1)):
         check(Random(f"two thousand/{number}"), f"problem {number}")  # noqa: S311 - no secret

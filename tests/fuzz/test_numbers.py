@@ -1,9 +1,6 @@
 """Random evaluations by any convention and any way are those of plain Python, to the last bit."""
 
-from __future__ import annotations
-
 import pytest
-from tries import Tries
 from ways import WAYS, small_blocks
 from ways_cases import check_against_plain, make_case, same
 
@@ -13,7 +10,7 @@ from sparse_eval.metrics import CONVENTIONS
 pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.filterwarnings("ignore")]
 
 
-def test_metrics_by_every_way(tries: Tries) -> None:
+def test_metrics_by_every_way(tries):
     for random in tries:
         case = make_case(
             random.getrandbits(63),

@@ -1,7 +1,5 @@
 """Lists and ranks of adversarial factors are those of the definition, to the last bit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import retrieval_oracle
@@ -17,12 +15,11 @@ from retrieval_cases import (
     make_case,
     make_factors,
 )
-from tries import Tries
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 
-def test_lists_and_ranks(tries: Tries) -> None:
+def test_lists_and_ranks(tries):
     for random in tries:
         dtype = random.choice(DTYPES)
         kind = random.choice(sorted(KINDS))

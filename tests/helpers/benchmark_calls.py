@@ -1,17 +1,14 @@
 """Call functions of the benchmarks in new processes, as the benchmarks do."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
-def call(target: str, *arguments: Any, python: Path | str = sys.executable) -> Any:
+def call(target, *arguments, python=sys.executable):
     # -P: the libraries must not import the benchmarks' modules for theirs.
     texts = [json.dumps(argument, default=str) for argument in arguments]
     command = [python, "-P", BENCHMARKS / "harness" / "call.py", target, *texts]

@@ -1,7 +1,5 @@
 """Random users, with lists and relevant items of every shape, for tests against the oracle."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +15,7 @@ N_ITEMS = 50
 gains = st.sampled_from([0.0, 0.25, 1.0, 1.0, 2.0, 3.0, 4.0])
 
 
-def spelled(
-    rows: list[tuple[str, dict[str, str]]],
-) -> list[tuple[str, str, dict[str, str], int | None]]:
+def spelled(rows):
     """Return (spelling, name, options, cut-off) at every cut-off that the metric can have."""
     return [
         (oracle.spelling(name, options, k), name, options, k)
@@ -38,23 +34,23 @@ class Case(NamedTuple):
     seen: list[set[int]]
 
     @property
-    def contexts(self) -> list[oracle.Context]:
+    def contexts(self):
         largest = max(gain for row in self.relevant for gain in row.values())
         return [
             oracle.Context(n_items=N_ITEMS, seen=seen, largest_gain=largest) for seen in self.seen
         ]
 
     @property
-    def matrices(self) -> tuple[csr_matrix, csr_matrix]:
+    def matrices(self):
         return to_csr(self.ranked, np.int64), to_csr(self.relevant, np.float64)
 
     @property
-    def train(self) -> csr_matrix:
+    def train(self):
         return to_csr([dict.fromkeys(seen, 1) for seen in self.seen], np.int64)
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> Case:
+def cases(draw):
     """Draw users of whom the first at least can be evaluated."""
     items = st.integers(0, draw(st.integers(0, 11)))
     ranked, relevant, seen = [], [], []
@@ -72,7 +68,7 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(ranked, relevant, seen)
 
 
-def to_csr(rows: list[dict[int, float]], dtype: type, n_items: int = N_ITEMS) -> csr_matrix:
+def to_csr(rows, dtype, n_items=N_ITEMS):
     """Return users × items from the values by item of each user."""
     indptr = np.cumsum([0] + [len(row) for row in rows])
     indices = [item for row in rows for item in sorted(row)]

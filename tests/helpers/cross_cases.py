@@ -1,34 +1,26 @@
 """Small cross-validations, and plain definitions of what is pooled, which share no code with it."""
 
-from __future__ import annotations
-
 import math
-from pathlib import Path
 from statistics import fmean, variance
-from typing import Any
-
-from numpy.typing import NDArray
 
 import sparse_eval as se
 
-Array = NDArray[Any]
-
 METRICS = ["ndcg@5", "recall@10", "coverage@5"]
-MODELS: dict[str, Any] = {
+MODELS = {
     "als2": {"factors": 2, "iterations": 2},
     "als 6/α=1": {"factors": 6, "iterations": 2, "alpha": 1},
 }
 
 
-def clicks(seed: int = 3) -> se.Interactions:
+def clicks(seed=3):
     return se.datasets.synthetic(n_users=60, n_items=30, n_interactions=700, seed=seed)
 
 
-def folds(k: int = 2, seed: int = 0) -> list[se.Holdout]:
+def folds(k=2, seed=0):
     return list(se.split.k_fold(clicks(), k=k, seed=seed))
 
 
-def cross(splits: Any = None, models: Any = None, metrics: Any = None, **options: Any) -> Any:
+def cross(splits=None, models=None, metrics=None, **options):
     return se.cross_validate(
         clicks(),
         MODELS if models is None else models,
@@ -37,7 +29,7 @@ def cross(splits: Any = None, models: Any = None, metrics: Any = None, **options
     )
 
 
-def same(one: se.CrossValidation, other: se.CrossValidation) -> bool:
+def same(one, other):
     """Return True if every number is the same, to the last bit; raise otherwise."""
     assert one.table.equals(other.table)
     assert one.summary().equals(other.summary())
@@ -49,7 +41,7 @@ def same(one: se.CrossValidation, other: se.CrossValidation) -> bool:
     return True
 
 
-def content(folder: Path) -> dict[str, bytes]:
+def content(folder):
     """Return the files of a folder and those in it, without those of a killed run."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
@@ -58,7 +50,7 @@ def content(folder: Path) -> dict[str, bytes]:
     }
 
 
-def pool(values: Array) -> dict[int, float]:
+def pool(values):
     """Return the value of each user: seeds averaged, then folds."""
     pooled = {}
     for user, of_user in enumerate(values.tolist()):
@@ -72,7 +64,7 @@ def pool(values: Array) -> dict[int, float]:
     return pooled
 
 
-def corrected_variance(values: Array, ratio: float) -> tuple[float, float]:
+def corrected_variance(values, ratio):
     """Return the variance of a pooled mean and its degrees of freedom: every user in every fold."""
     n_users, n_folds, n_seeds = values.shape
     rows = values.tolist()

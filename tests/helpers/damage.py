@@ -1,15 +1,11 @@
 """Damaged files: what a full disk, a broken transfer or an attacker leaves of a good one."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import re
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable
-from random import Random
 
 #: What parsers stumble over.
 WORDS = (
@@ -30,19 +26,19 @@ EXTREMES = tuple(
 _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
 
 
-def _place(random: Random, content: bytes) -> int:
+def _place(random, content):
     early = random.random() < 0.4  # where headers are
     return random.randrange(min(len(content), 200) if early else len(content))
 
 
-def _flip(random: Random, content: bytes) -> bytes:
+def _flip(random, content):
     changed = bytearray(content)
     for _ in range(random.choice((1, 1, 1, 2, 8))):
         changed[_place(random, content)] ^= random.choice((1 << random.randrange(8), 255))
     return bytes(changed)
 
 
-def _edit(random: Random, content: bytes) -> bytes:
+def _edit(random, content):
     """Replace a part, which may be empty or all the rest, by something else or nothing."""
     start = random.choice((_place(random, content), len(content)))
     end = start + random.choice((0, 0, 1, 2, 8, 64, len(content)))
@@ -51,7 +47,7 @@ def _edit(random: Random, content: bytes) -> bytes:
     return content[:start] + random.choice(new) + content[end:]
 
 
-def _renumber(random: Random, content: bytes) -> bytes:
+def _renumber(random, content):
     found = list(_NUMBER.finditer(content))
     if not found:
         return _flip(random, content)
@@ -59,10 +55,10 @@ def _renumber(random: Random, content: bytes) -> bytes:
     return content[: one.start()] + random.choice(WORDS) + content[one.end() :]
 
 
-DAMAGES: tuple[Callable[[Random, bytes], bytes], ...] = (_flip, _edit, _edit, _renumber)
+DAMAGES = (_flip, _edit, _edit, _renumber)
 
 
-def damaged(random: Random, content: bytes) -> bytes:
+def damaged(random, content):
     """Return a file's content after one to three damages, inside of an archive half of the time."""
     for _ in range(random.choice((1, 1, 1, 2, 3))):
         if not content:
@@ -76,7 +72,7 @@ def damaged(random: Random, content: bytes) -> bytes:
     return content
 
 
-def _in_gzip(random: Random, content: bytes) -> bytes:
+def _in_gzip(random, content):
     try:
         inner = gzip.decompress(content)
     except (OSError, EOFError, zlib.error):
@@ -84,7 +80,7 @@ def _in_gzip(random: Random, content: bytes) -> bytes:
     return gzip.compress(random.choice(DAMAGES)(random, inner or b"\n"))
 
 
-def _in_archive(random: Random, content: bytes) -> bytes:
+def _in_archive(random, content):
     """Damage one member, or its name, and write an archive whose check sums are right."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:

@@ -1,11 +1,6 @@
 """Evaluations of every kind, and the check that one is another to the last bit."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,9 +22,7 @@ PROBLEM_ITEMS = 100
 ONE_NUMBER = ["coverage@3", "gini@3", "entropy@3", "personalization@3", "recall(average=micro)@3"]
 
 
-def some(
-    n_users: int = 10, seed: int = 0, *, first: int = 0, labels: Any = "numbers", **options: Any
-) -> se.Evaluation:
+def some(n_users=10, seed=0, *, first=0, labels="numbers", **options):
     """Evaluate some users of their own, labelled with their numbers from the first on."""
     rng = np.random.default_rng([seed, first])
     ids = rng.permuted(np.tile(np.arange(N_ITEMS), (n_users, 1)), axis=1)[:, :4]
@@ -43,13 +36,13 @@ def some(
     return se.evaluate(lists, se.Relevance.from_csr(gains, users=users), metrics, **options)
 
 
-def without_lists(ev: se.Evaluation, *, per_user: bool = True) -> se.Evaluation:
+def without_lists(ev, *, per_user=True):
     """Return the same evaluation as it comes from a worker."""
     assert ev._measured is not None
     return se.Evaluation(ev.request, parts=[ev._measured.part(per_user=per_user)])
 
 
-def problem(*names: str) -> tuple[se.Rankings, csr_matrix, dict[str, Any]]:
+def problem(*names):
     """Draw lists of popular items, gains, and what is known beside them: all, or what is named."""
     rng = np.random.default_rng(0)
     shape = (N_USERS, PROBLEM_ITEMS)
@@ -70,7 +63,7 @@ def problem(*names: str) -> tuple[se.Rankings, csr_matrix, dict[str, Any]]:
     return lists, csr_matrix(gains.astype(np.float64)), given
 
 
-def in_memory(users: Any = None, no_relevant: Any = None, **options: Any) -> se.Evaluation:
+def in_memory(users=None, no_relevant=None, **options):
     """Evaluate in memory what `problem` draws, by every metric."""
     lists, gains, inputs = problem()
     if users is not None:
@@ -80,13 +73,13 @@ def in_memory(users: Any = None, no_relevant: Any = None, **options: Any) -> se.
     return se.evaluate(lists, gains, protocol, **inputs, **options)
 
 
-def in_blocks(**options: Any) -> se.Evaluation:
+def in_blocks(**options):
     """Evaluate what `problem` draws in blocks, by every metric."""
     with ThreadPoolExecutor(2) as pool:
         return in_memory(client=pool, **options)
 
 
-def of_model(**options: Any) -> se.Evaluation:
+def of_model(**options):
     clicks = se.datasets.synthetic(n_users=60, n_items=40, seed=1)
     holdout = se.split.random(clicks, seed=1)
     model = se.train_als(holdout.train, factors=4, iterations=2)
@@ -94,7 +87,7 @@ def of_model(**options: Any) -> se.Evaluation:
     return se.evaluate_model(model, holdout, metrics, baselines=True, **options)
 
 
-def shuffled() -> list[int]:
+def shuffled():
     """Return labels in no order, of which one is the smallest that there is."""
     labels = np.random.default_rng(5).permutation(N_USERS) * 7 + 3
     return [-(2**63), *labels[1:].tolist()]
@@ -103,7 +96,7 @@ def shuffled() -> list[int]:
 TEXT = [*(f"ü{number % 7}{number}" for number in range(N_USERS - 1)), "NA"]
 
 #: Evaluations that can be saved, by name.
-KINDS: dict[str, Callable[[], se.Evaluation]] = {
+KINDS = {
     "in memory, numbers in no order": lambda: in_memory(shuffled()),
     "in memory, text in no order": lambda: in_memory(TEXT[::-1]),
     "another convention": lambda: some(
@@ -119,7 +112,7 @@ KINDS: dict[str, Callable[[], se.Evaluation]] = {
 }
 
 
-def same_everything(one: se.Evaluation, other: se.Evaluation) -> None:
+def same_everything(one, other):
     """Check that every number of two evaluations is the same, to the last bit."""
     assert one.names == other.names
     for name in ("convention", "no_relevant", "retrieval", "n_users", "n_skipped"):
@@ -158,6 +151,6 @@ def same_everything(one: se.Evaluation, other: se.Evaluation) -> None:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
-def saved(ev: se.Evaluation, folder: Path, users: Any = "csv") -> se.Evaluation:
+def saved(ev, folder, users="csv"):
     """Save and load an evaluation."""
     return se.Evaluation.load(ev.save(folder, table=users))

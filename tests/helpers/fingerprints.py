@@ -1,21 +1,18 @@
 """Telling whether data were changed in place."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import Any
 from zlib import crc32
 
 import numpy as np
 from scipy import sparse
 
 
-def fingerprint(value: object) -> list[int]:
+def fingerprint(value):
     """Return a checksum of each array in a matrix, a data class, a tuple, list or mapping."""
     return [crc32(np.ascontiguousarray(array).view(np.uint8)) for array in _arrays(value)]
 
 
-def _arrays(value: Any) -> list[np.ndarray[Any, Any]]:
+def _arrays(value):
     if isinstance(value, np.ndarray):
         return [] if value.dtype.hasobject else [value]
     if sparse.issparse(value):

@@ -4,22 +4,14 @@ Shares no code with the package. `groups` has the groups of every item; `relevan
 are relevant to the user, whose groups are the intents.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
-from collections.abc import Hashable, Sequence
-from collections.abc import Set as AbstractSet
 from itertools import permutations
 
-Groups = Sequence[AbstractSet[Hashable]]
 
-
-def gains(
-    items: Sequence[int], relevant: AbstractSet[int], groups: Groups, alpha: float
-) -> list[float]:
+def gains(items, relevant, groups, alpha):
     """Clarke et al. 2008: G[r] = Σ over groups of J(r, g)·(1 − α)^(relevant ones of g above r)."""
-    above: Counter[Hashable] = Counter()
+    above = Counter()
     found = []
     for item in items:
         mine = groups[item] if item in relevant else set()
@@ -28,16 +20,14 @@ def gains(
     return found
 
 
-def alpha_dcg(
-    items: Sequence[int], relevant: AbstractSet[int], groups: Groups, alpha: float
-) -> float:
+def alpha_dcg(items, relevant, groups, alpha):
     pairs = enumerate(gains(items, relevant, groups, alpha), 1)
     return math.fsum(gain / math.log2(rank + 1) for rank, gain in pairs)
 
 
-def greedy(relevant: AbstractSet[int], groups: Groups, alpha: float, k: int) -> list[int]:
+def greedy(relevant, groups, alpha, k):
     """At every rank what adds most, the higher id of equal ones, as ndeval."""
-    left, chosen = set(relevant), list[int]()
+    left, chosen = set(relevant), []
     while left and len(chosen) < k:
         best = max(left, key=lambda i: (gains([*chosen, i], relevant, groups, alpha)[-1], i))
         chosen.append(best)
@@ -45,16 +35,12 @@ def greedy(relevant: AbstractSet[int], groups: Groups, alpha: float, k: int) -> 
     return chosen
 
 
-def alpha_ndcg(
-    items: Sequence[int], relevant: AbstractSet[int], groups: Groups, alpha: float, k: int
-) -> float:
+def alpha_ndcg(items, relevant, groups, alpha, k):
     ideal = alpha_dcg(greedy(relevant, groups, alpha, k), relevant, groups, alpha)
     return alpha_dcg(items[:k], relevant, groups, alpha) / ideal
 
 
-def err_ia(
-    items: Sequence[int], relevant: AbstractSet[int], groups: Groups, alpha: float, k: int
-) -> float:
+def err_ia(items, relevant, groups, alpha, k):
     """As ndeval: relative to a list with every intent at every rank."""
     n_intents = len({group for item in relevant for group in groups[item]})
     found = gains(items[:k], relevant, groups, alpha)
@@ -62,7 +48,7 @@ def err_ia(
     return math.fsum(g / rank for rank, g in enumerate(found, 1)) / (n_intents * largest)
 
 
-def map_ia(items: Sequence[int], relevant: AbstractSet[int], groups: Groups) -> float:
+def map_ia(items, relevant, groups):
     """Agrawal et al. 2009: the mean of average precision over the intents."""
     values = []
     for intent in {group for item in relevant for group in groups[item]}:
@@ -72,9 +58,7 @@ def map_ia(items: Sequence[int], relevant: AbstractSet[int], groups: Groups) -> 
     return math.fsum(values) / len(values)
 
 
-def expected_map_ia(
-    candidates: Sequence[int], relevant: AbstractSet[int], groups: Groups, k: int
-) -> float:
+def expected_map_ia(candidates, relevant, groups, k):
     """The mean over every order of the candidates."""
     values = [map_ia(order[:k], relevant, groups) for order in permutations(candidates)]
     return math.fsum(values) / len(values)

@@ -4,10 +4,7 @@ F. M. T. A. Busing, E. Meijer and R. van der Leeden, "Delete-m Jackknife for Une
 and Computing 9, 1999, pp. 3-8. doi:10.1023/A:1008800423698
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Sequence
 
 import pandas as pd
 
@@ -16,7 +13,7 @@ N_GROUPS = 20
 _WORD = 2**64
 
 
-def group_of(label: int | str) -> int:
+def group_of(label):
     """Return the group of a user: by splitmix64 of a number, by pandas' hash of text."""
     if isinstance(label, str):
         return int(pd.util.hash_array(pd.array([label], dtype=object).to_numpy())[0]) % N_GROUPS
@@ -26,7 +23,7 @@ def group_of(label: int | str) -> int:
     return (state ^ (state >> 31)) % N_GROUPS
 
 
-def replicates(number: Callable[[Sequence[int]], float], groups: Sequence[int]) -> list[float]:
+def replicates(number, groups):
     """Return a replicate of `number` for each group of users.
 
     Parameters
@@ -44,16 +41,14 @@ def replicates(number: Callable[[Sequence[int]], float], groups: Sequence[int]) 
     ]
 
 
-def standard_error(number: Callable[[Sequence[int]], float], groups: Sequence[int]) -> float:
+def standard_error(number, groups):
     """Return the published standard error of `number`."""
     pseudo, center, shares = _pseudovalues(number, groups)
     terms = ((value - center) ** 2 / (h - 1) for h, value in zip(shares, pseudo, strict=True))
     return math.sqrt(math.fsum(terms) / N_GROUPS)
 
 
-def _pseudovalues(
-    number: Callable[[Sequence[int]], float], groups: Sequence[int]
-) -> tuple[list[float], float, list[float]]:
+def _pseudovalues(number, groups):
     n_users = len(groups)
     everybody = number(range(n_users))
     shares, pseudo, center = [], [], N_GROUPS * everybody

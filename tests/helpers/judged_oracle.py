@@ -3,24 +3,19 @@
 A user is a list, item -> 1-based position, and judgements, item -> gain, zeros included.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterable
 from fractions import Fraction
-
-from oracle import Gains, Ranked
 
 EPSILON = 1e-5
 
 
-def condensed(ranked: Ranked, gains: Gains) -> Ranked:
+def condensed(ranked, gains):
     """The list without what nobody has judged (Sakai, 2007)."""
     judged = sorted((rank, item) for item, rank in ranked.items() if item in gains)
     return {item: rank for rank, (_, item) in enumerate(judged, 1)}
 
 
-def value(name: str, option: str, k: float, ranked: Ranked, gains: Gains) -> float:
+def value(name, option, k, ranked, gains):
     """One measure of one user; NaN without a relevant item."""
     relevant = {item for item, gain in gains.items() if gain > 0}
     n = len(relevant)
@@ -29,7 +24,7 @@ def value(name: str, option: str, k: float, ranked: Ranked, gains: Gains) -> flo
     return of_anyone(name, option, k, ranked, gains)
 
 
-def of_anyone(name: str, option: str, k: float, ranked: Ranked, gains: Gains) -> float:
+def of_anyone(name, option, k, ranked, gains):
     """The same, also of a user without relevant items where it has a value."""
     relevant = {item for item, gain in gains.items() if gain > 0}
     n = len(relevant)
@@ -85,13 +80,13 @@ def of_anyone(name: str, option: str, k: float, ranked: Ranked, gains: Gains) ->
     raise AssertionError(name)
 
 
-def geometric(values: Iterable[float]) -> float:
+def geometric(values):
     """The geometric mean of values of at least 0.00001."""
     logs = [math.log(max(each, 1e-5)) for each in values]
     return math.exp(sum(logs) / len(logs))
 
 
-def _interpolated(hits: list[int], n: int, level: Fraction) -> float:
+def _interpolated(hits, n, level):
     """Manning, Raghavan and Schütze 2008, 8.4: the largest precision at this recall or above."""
     found = [i / rank for i, rank in enumerate(hits, 1) if Fraction(i, n) >= level]
     return max(found, default=0.0)

@@ -1,7 +1,5 @@
 """Processes that are killed before they move a file to its place."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys
@@ -25,7 +23,7 @@ Path.replace = killing
 """
 
 
-def run_killed(code: str, call: int, *arguments: Path) -> None:
+def run_killed(code, call, *arguments):
     """Run code with arguments, which is killed before it moves the file of that number."""
     need_posix()
     done = subprocess.run(

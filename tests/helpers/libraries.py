@@ -1,18 +1,11 @@
 """The same table in the frames of every library, and in files."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import duckdb
-import pandas as pd
 import polars as pl
 import pyarrow as pa
 
 #: Frames by library.
-FRAMES: dict[str, Callable[[pd.DataFrame], Any]] = {
+FRAMES = {
     "pandas": lambda frame: frame,
     "polars": pl.from_pandas,
     "lazy polars": lambda frame: pl.from_pandas(frame).lazy(),
@@ -23,7 +16,7 @@ FRAMES: dict[str, Callable[[pd.DataFrame], Any]] = {
 }
 
 
-def made(library: str, frame: pd.DataFrame, folder: Path, name: str = "table") -> Any:
+def made(library, frame, folder, name="table"):
     """Return a table of a library, or the path of a file of a format."""
     if library in FRAMES:
         return FRAMES[library](frame)

@@ -1,8 +1,6 @@
 """Random lists of items with what is known of these, for tests of what is recommended."""
 
-from __future__ import annotations
-
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import oracle
@@ -24,7 +22,7 @@ class Case(NamedTuple):
     relevant: list[oracle.Gains]
     train: list[set[int]]
 
-    def evaluate(self, metrics: list[str], **options: Any) -> se.Evaluation:
+    def evaluate(self, metrics, **options):
         ids = np.full((len(self.lists), N_ITEMS), -1)
         for user, items in enumerate(self.lists):
             ids[user, : len(items)] = items
@@ -41,7 +39,7 @@ class Case(NamedTuple):
 
 
 @st.composite
-def list_cases(draw: st.DrawFn) -> Case:
+def list_cases(draw):
     """Draw users of whom the last at least can be evaluated."""
     items = st.integers(0, N_ITEMS - 1)
     n_users = draw(st.integers(1, 5))

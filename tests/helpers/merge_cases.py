@@ -1,15 +1,10 @@
 """Metrics and comparisons for tests that one evaluation is another, whatever it was merged from."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
-import sparse_eval as se
 from sparse_eval.inputs.item_data import item_inputs
-from sparse_eval.metrics import REGISTRY, Definition
+from sparse_eval.metrics import REGISTRY
 
 N_ITEMS = 12
 
@@ -17,7 +12,7 @@ N_ITEMS = 12
 LARGEST = ["rbp(gain=linear)@3", "err@3"]
 
 
-def every_metric(train: Any = None, items: se.ItemData | None = None) -> list[str]:
+def every_metric(train=None, items=None):
     """Return every metric that the inputs allow, with a cut-off where it may have one."""
     inputs = {*({} if items is None else item_inputs(items)), *([] if train is None else ["train"])}
     names = [
@@ -40,13 +35,13 @@ def every_metric(train: Any = None, items: se.ItemData | None = None) -> list[st
     ]
 
 
-def needs_of(metric: Definition) -> set[str]:
+def needs_of(metric):
     """Return the inputs that a metric takes with its default options."""
     chosen = {option.needs.get(option.default, "") for option in metric.options}
     return {*metric.needs, *chosen} - {""}
 
 
-def same_numbers(a: se.Evaluation, b: se.Evaluation) -> None:
+def same_numbers(a, b):
     """Check that means, deviations, intervals and counts are the same to the last bit."""
     assert a.names == b.names
     one, other = a.summary(), b.summary()
@@ -56,7 +51,7 @@ def same_numbers(a: se.Evaluation, b: se.Evaluation) -> None:
     assert a.n_users_of == b.n_users_of
 
 
-def same_bits(a: se.Evaluation, b: se.Evaluation) -> None:
+def same_bits(a, b):
     """Check that everything that both have is the same to the last bit."""
     pd.testing.assert_frame_equal(a.per_user, b.per_user, check_exact=True, check_index_type=False)
     same_numbers(a, b)
@@ -64,7 +59,7 @@ def same_bits(a: se.Evaluation, b: se.Evaluation) -> None:
     assert np.array_equal(a.counted, b.counted)
 
 
-def same_random(a: se.Evaluation, b: se.Evaluation) -> None:
+def same_random(a, b):
     """Check that the random baselines are the same to the last bit, as far as both have them."""
     columns = ["random", "random_se", "lift"]
     one, other = a.summary()[columns], b.summary()[columns]

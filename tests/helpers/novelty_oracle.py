@@ -1,50 +1,43 @@
 """Novelty and diversity as published, in plain Python, one user at a time.
 
-Shares no code with the package. Everything takes the user's list, cut, and what it needs beside.
+Shares no code with the package. Everything takes the user's list, cut, and what it needs beside:
+`train` has the items of every user, and a likeness is a function of two items.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from itertools import combinations
 
-Train = Sequence[AbstractSet[int]]
-Vector = Sequence[float]
-Likeness = Callable[[int, int], float]  # of two items
 
-
-def mean(values: Collection[float]) -> float:
+def mean(values):
     return math.fsum(values) / len(values) if values else math.nan
 
 
-def users_of(item: int, train: Train) -> set[int]:
+def users_of(item, train):
     return {user for user, items in enumerate(train) if item in items}
 
 
-def n_active(train: Train) -> int:
+def n_active(train):
     return sum(1 for items in train if items)
 
 
-def surprise(item: int, train: Train) -> float:
+def surprise(item, train):
     """In bits; an item without users counts as having one."""
     if n_active(train) == 0:
         return math.nan
     return -math.log2(max(1, len(users_of(item, train))) / n_active(train))
 
 
-def novelty(items: Sequence[int], train: Train, *, skip: bool = False) -> float:
+def novelty(items, train, *, skip=False):
     """With `skip` as Evidently: items that nobody has are left out."""
     return mean([surprise(i, train) for i in items if not skip or users_of(i, train)])
 
 
-def relative_novelty(items: Sequence[int], train: Train, *, skip: bool = False) -> float:
+def relative_novelty(items, train, *, skip=False):
     largest = math.log2(n_active(train)) if n_active(train) else math.nan
     return novelty(items, train, skip=skip) / largest if largest else math.nan
 
 
-def surprisal(items: Sequence[int], train: Train, k: int) -> float:
+def surprisal(items, train, k):
     """RePlay's Surprisal: 1 for an item without users; the sum / k even if the list is shorter."""
     known = [item for item in items if users_of(item, train)]
     n_unknown = len(items) - len(known)
@@ -56,19 +49,19 @@ def surprisal(items: Sequence[int], train: Train, k: int) -> float:
     return (n_unknown + math.fsum(surprise(i, train) for i in known) / largest) / k
 
 
-def unseen(items: Sequence[int], history: AbstractSet[int]) -> float:
+def unseen(items, history):
     """RePlay's Novelty."""
     return mean([float(item not in history) for item in items])
 
 
-def epc(items: Sequence[int], relevant: AbstractSet[int], train: Train) -> float:
+def epc(items, relevant, train):
     """Vargas and Castells 2011, as Elliot computes it; NaN where nobody has anything."""
     if n_active(train) == 0:
         return math.nan
     return _of_hits(items, relevant, lambda i: 1 - len(users_of(i, train)) / n_active(train))
 
 
-def efd(items: Sequence[int], relevant: AbstractSet[int], train: Train) -> float:
+def efd(items, relevant, train):
     """Likewise; an item without users counts as having one."""
     total = sum(len(row) for row in train)
     if total == 0:
@@ -76,48 +69,39 @@ def efd(items: Sequence[int], relevant: AbstractSet[int], train: Train) -> float
     return _of_hits(items, relevant, lambda i: -math.log2(max(1, len(users_of(i, train))) / total))
 
 
-def _of_hits(
-    items: Sequence[int], relevant: AbstractSet[int], worth: Callable[[int], float]
-) -> float:
+def _of_hits(items, relevant, worth):
     discounts = [1 / math.log2(rank + 1) for rank in range(1, len(items) + 1)]
     pairs = zip(items, discounts, strict=True)
     total = math.fsum(worth(item) * discount for item, discount in pairs if item in relevant)
     return total / math.fsum(discounts) if discounts else 0.0
 
 
-def cosine(a: Vector, b: Vector) -> float:
+def cosine(a, b):
     below = math.hypot(*a) * math.hypot(*b)
     return math.fsum(x * y for x, y in zip(a, b, strict=True)) / below if below else 0.0
 
 
-def cosine_of_users(i: int, j: int, train: Train) -> float:
+def cosine_of_users(i, j, train):
     mine, yours = users_of(i, train), users_of(j, train)
     below = math.sqrt(len(mine) * len(yours))
     return len(mine & yours) / below if below else 0.0
 
 
-def jaccard_of_users(i: int, j: int, train: Train) -> float:
+def jaccard_of_users(i, j, train):
     mine, yours = users_of(i, train), users_of(j, train)
     return len(mine & yours) / len(mine | yours) if mine | yours else 0.0
 
 
-def diversity(items: Sequence[int], likeness: Likeness) -> float:
+def diversity(items, likeness):
     return 1 - mean([likeness(i, j) for i, j in combinations(items, 2)])
 
 
-def categorical_diversity(
-    items: Sequence[int], groups: Sequence[Mapping[Hashable, float]], k: int
-) -> float:
+def categorical_diversity(items, groups, k):
     """RePlay's, of items that may have several groups."""
     return len({group for item in items for group, weight in groups[item].items() if weight}) / k
 
 
-def serendipity(
-    items: Sequence[int],
-    relevant: AbstractSet[int],
-    history: AbstractSet[int],
-    likeness: Likeness,
-) -> float:
+def serendipity(items, relevant, history, likeness):
     """Zhang et al. 2012, as `recommenders` computes it with relevance; NaN without history."""
     if not history:
         return math.nan
@@ -127,28 +111,17 @@ def serendipity(
     return sum(1 - mean([likeness(item, i) for i in history]) for item in hits) / len(items)
 
 
-def unexpected_hits(
-    items: Sequence[int],
-    relevant: AbstractSet[int],
-    history: AbstractSet[int],
-    train: Train,
-    n_items: int,
-    k: int,
-) -> float:
+def unexpected_hits(items, relevant, history, train, n_items, k):
     """Ge et al. 2010: hits that are not in the list of the most popular items."""
     others = [item for item in range(n_items) if item not in history]
     expected = sorted(others, key=lambda item: (-len(users_of(item, train)), item))[:k]
     return sum(1 for item in items if item in relevant and item not in expected) / k
 
 
-def calibration(
-    items: Sequence[int],
-    history: AbstractSet[int],
-    groups: Sequence[Mapping[Hashable, float]],
-) -> float:
+def calibration(items, history, groups):
     """Steck 2018, in bits, with his smoothing of 0.01; NaN without a list or without history."""
 
-    def share(label: Hashable, of: Collection[int]) -> float:
+    def share(label, of):
         return mean([groups[i].get(label, 0.0) / math.fsum(groups[i].values()) for i in of])
 
     if not items or not history:
@@ -158,14 +131,12 @@ def calibration(
     return math.fsum(p * math.log2(p / (0.99 * q + 0.01 * p)) for p, q in shares)
 
 
-def rank_serendipity(
-    items: Sequence[int], relevant: AbstractSet[int], train: Train, n_items: int
-) -> float:
+def rank_serendipity(items, relevant, train, n_items):
     """How much more likely hits are recommended to the user than to any, by their ranks."""
     sizes = {item: len(users_of(item, train)) for item in range(n_items)}
     levels = sorted(set(sizes.values()) - {0}, reverse=True)
 
-    def to_any(item: int) -> float:
+    def to_any(item):
         return 1 - levels.index(sizes[item]) / n_items if sizes[item] else 0.0
 
     surpluses = [

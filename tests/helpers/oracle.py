@@ -1,18 +1,15 @@
 """The metrics as their definitions read, one user at a time, in plain and slow Python.
 
-Shares no code with the package: what both get wrong in the same way would go unseen.
+Shares no code with the package: what both get wrong in the same way would go unseen. A user has
+`ranked`, the 1-based position of each listed item; `gains`, the gain of each validation item,
+explicit zeros included; and a `Context`, which most metrics do not need. The three are a case.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import combinations, groupby, permutations, product
-
-Ranked = dict[int, int]  # item -> 1-based position
-Gains = dict[int, float]  # item -> gain, explicit zeros included
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,10 +23,8 @@ class Context:
     among: AbstractSet[int] | None = None  # the user's candidates; None: the whole catalogue
 
 
-Case = tuple[Ranked, Gains, Context | None]  # one user
-
 #: The options of every metric; the first value of each is the default.
-OPTIONS: dict[str, dict[str, list[str]]] = {
+OPTIONS = {
     "cg": {},
     **{name: {"gain": ["linear", "exp", "binary"]} for name in ("dcg", "idcg", "ndcg")},
     "precision": {"denominator": ["k", "length", "min"]},
@@ -51,14 +46,14 @@ OPTIONS: dict[str, dict[str, list[str]]] = {
 }
 
 #: Every metric and option that has a value per user, as (name, options).
-METRICS: list[tuple[str, dict[str, str]]] = [
+METRICS = [
     (name, dict(zip(options, values, strict=True)))
     for name, options in OPTIONS.items()
     for values in product(*options.values())
 ]
 
 #: Those that can also be averaged as one fraction over all users.
-MICRO: list[tuple[str, dict[str, str]]] = [
+MICRO = [
     (name, options | {"average": "micro"})
     for name, options in METRICS
     if name in ("precision", "recall", "percentile_rank")
@@ -68,19 +63,12 @@ NEEDS_CUTOFF = {"precision", "f1"}
 NO_CUTOFF = {"mean_rank", "percentile_rank"}
 
 
-def spelling(name: str, options: dict[str, str], k: int | None) -> str:
+def spelling(name, options, k):
     inside = ",".join(f"{option}={value}" for option, value in options.items())
     return name + (f"({inside})" if inside else "") + (f"@{k}" if k is not None else "")
 
 
-def value(
-    name: str,
-    options: dict[str, str],
-    k: int | None,
-    ranked: Ranked,
-    gains: Gains,
-    context: Context | None = None,
-) -> float:
+def value(name, options, k, ranked, gains, context=None):
     """One metric of one user; NaN without a relevant item."""
     assert options.get("average", "macro") == "macro", "a micro average has no value per user"
     options = {option: values[0] for option, values in OPTIONS[name].items()} | options
@@ -157,7 +145,7 @@ def value(
     raise AssertionError(name)
 
 
-def micro(name: str, options: dict[str, str], k: int | None, cases: Iterable[Case]) -> float:
+def micro(name, options, k, cases):
     """Sum of numerators / sum of denominators over the users that have a relevant item."""
     options = {option: values[0] for option, values in OPTIONS[name].items()} | options
     fractions = [
@@ -171,7 +159,7 @@ def micro(name: str, options: dict[str, str], k: int | None, cases: Iterable[Cas
     return math.fsum(numerator for numerator, _ in fractions) / below if below else 0.0
 
 
-def gauc(weight: str, k: int | None, cases: Iterable[Case]) -> float:
+def gauc(weight, k, cases):
     """Mean of the users' auc, weighted by their candidates or relevant items; NaN without any."""
     total = weights = 0.0
     for ranked, gains, context in cases:
@@ -184,9 +172,7 @@ def gauc(weight: str, k: int | None, cases: Iterable[Case]) -> float:
     return total / weights if weights else math.nan
 
 
-def expected_over_ties(
-    name: str, options: dict[str, str], k: int | None, scores: list[float], gains: Gains
-) -> float:
+def expected_over_ties(name, options, k, scores, gains):
     """The mean of a metric over every order that the scores allow."""
     by_score = sorted(range(len(scores)), key=lambda item: -scores[item])
     groups = [list(group) for _, group in groupby(by_score, key=lambda item: scores[item])]
@@ -197,14 +183,7 @@ def expected_over_ties(
     return math.fsum(values) / len(values)
 
 
-def expected_at_random(
-    name: str,
-    options: dict[str, str],
-    k: int | None,
-    candidates: Iterable[int],
-    gains: Gains,
-    context: Context | None = None,
-) -> float:
+def expected_at_random(name, options, k, candidates, gains, context=None):
     """The mean of a metric over every order of all of a user's candidates.
 
     Each of those lists holds every candidate, whatever length `context` names. Orders that leave
@@ -221,7 +200,7 @@ def expected_at_random(
     return math.fsum(values) / len(values) if values else math.nan
 
 
-def precision_recall_curve(k: int, cases: Iterable[Case]) -> list[tuple[float, float]]:
+def precision_recall_curve(k, cases):
     """Mean precision and mean recall at rank 1, 2, ..., k, over the users evaluated."""
     evaluated = [(ranked, gains) for ranked, gains, _ in cases if _relevant(gains)]
     return [
@@ -233,7 +212,7 @@ def precision_recall_curve(k: int, cases: Iterable[Case]) -> list[tuple[float, f
     ]
 
 
-def interpolated_average_precision(k: int, ranked: Ranked, gains: Gains) -> float:
+def interpolated_average_precision(k, ranked, gains):
     """At each recall j/n, the largest precision of any rank up to k that has it; their mean."""
     relevant = _relevant(gains)
     n = len(relevant)
@@ -250,7 +229,7 @@ def interpolated_average_precision(k: int, ranked: Ranked, gains: Gains) -> floa
     return total / n
 
 
-def mean_of_defined(values: Iterable[float]) -> float:
+def mean_of_defined(values):
     """The mean of what is not NaN; NaN when nothing is left."""
     defined = [x for x in values if not math.isnan(x)]
     return math.fsum(defined) / len(defined) if defined else math.nan
@@ -259,20 +238,20 @@ def mean_of_defined(values: Iterable[float]) -> float:
 # ---- Accuracy: the parts
 
 
-def _relevant(gains: Gains) -> Gains:
+def _relevant(gains):
     return {item: gain for item, gain in gains.items() if gain > 0}
 
 
-def _ranks(items: Iterable[int]) -> Ranked:
+def _ranks(items):
     return {item: rank for rank, item in enumerate(items, 1)}
 
 
-def _known(context: Context | None) -> Context:
+def _known(context):
     assert context is not None, "this metric needs a context"
     return context
 
 
-def _list_length(ranked: Ranked, context: Context | None) -> int:
+def _list_length(ranked, context):
     last = max(ranked.values(), default=0)
     if context is None or context.list_length is None:
         return last
@@ -280,7 +259,7 @@ def _list_length(ranked: Ranked, context: Context | None) -> int:
     return context.list_length
 
 
-def _slots(ranked: Ranked, relevant: Gains, length: float) -> list[tuple[int, float]]:
+def _slots(ranked, relevant, length):
     """(rank, gain) of each position of the list; a miss has gain 0, and so has a gap."""
     item_at = {position: item for item, position in ranked.items()}
     return [
@@ -289,14 +268,7 @@ def _slots(ranked: Ranked, relevant: Gains, length: float) -> list[tuple[int, fl
     ]
 
 
-def _fraction(
-    name: str,
-    options: dict[str, str],
-    k: int | None,
-    ranked: Ranked,
-    gains: Gains,
-    context: Context | None,
-) -> tuple[float, float]:
+def _fraction(name, options, k, ranked, gains, context):
     """Numerator and denominator of a metric that can be averaged either way."""
     relevant = _relevant(gains)
     n = len(relevant)
@@ -322,20 +294,20 @@ def _fraction(
     return hits, denominator
 
 
-def _gain(gain: float, kind: str) -> float:
+def _gain(gain, kind):
     return {"linear": gain, "exp": 2**gain - 1, "binary": 1.0}[kind]
 
 
-def _dcg(hits: list[tuple[int, float]], kind: str) -> float:
+def _dcg(hits, kind):
     return sum(_gain(gain, kind) / math.log(rank + 1, 2) for rank, gain in hits)
 
 
-def _idcg(relevant: Gains, depth: float, kind: str) -> float:
+def _idcg(relevant, depth, kind):
     best = sorted(relevant.values(), reverse=True)
     return _dcg([(rank, gain) for rank, gain in enumerate(best, 1) if rank <= depth], kind)
 
 
-def _fcp(gains_in_order: list[float]) -> float:
+def _fcp(gains_in_order):
     concordant = discordant = 0
     for earlier, later in combinations(gains_in_order, 2):
         concordant += earlier > later
@@ -344,13 +316,13 @@ def _fcp(gains_in_order: list[float]) -> float:
     return concordant / pairs if pairs else math.nan
 
 
-def _candidates(ranked: Ranked, relevant: Gains, context: Context) -> set[int]:
+def _candidates(ranked, relevant, context):
     """What the user can get less what it has in train; and what is relevant or recommended."""
     among = range(context.n_items) if context.among is None else context.among
     return {item for item in among if item not in context.seen} | {*relevant, *ranked}
 
 
-def _auc(ranked: Ranked, relevant: Gains, length: float, context: Context) -> float:
+def _auc(ranked, relevant, length, context):
     """How often a relevant item comes before an irrelevant one, the rest in random order behind.
 
     A gap stands for one of the irrelevant candidates that the list does not name. Should there be
@@ -373,7 +345,7 @@ def _auc(ranked: Ranked, relevant: Gains, length: float, context: Context) -> fl
     return right / pairs
 
 
-def _auc_of_list(is_hit: list[bool]) -> float:
+def _auc_of_list(is_hit):
     """As RePlay's RocAuc: 0 without a hit, and 1 without a miss."""
     pairs = [(a, b) for a, b in combinations(is_hit, 2) if a != b]
     if not pairs:
@@ -381,7 +353,7 @@ def _auc_of_list(is_hit: list[bool]) -> float:
     return sum(1 for earlier, _ in pairs if earlier) / len(pairs)
 
 
-def _err(gains_in_order: list[float], largest: float) -> float:
+def _err(gains_in_order, largest):
     total, still_looking = 0.0, 1.0
     for rank, gain in enumerate(gains_in_order, 1):
         satisfied = (2**gain - 1) / 2**largest
@@ -390,7 +362,7 @@ def _err(gains_in_order: list[float], largest: float) -> float:
     return total
 
 
-def _expected_rank(item: int, ranked: Ranked, relevant: Gains, context: Context) -> float:
+def _expected_rank(item, ranked, relevant, context):
     if item in ranked:
         return ranked[item]
     # a random one of the places behind the list: list length + 1, ..., number of candidates
@@ -404,26 +376,21 @@ def _expected_rank(item: int, ranked: Ranked, relevant: Gains, context: Context)
 # left out.
 
 Lists = Sequence[Sequence[int]]
-Relevance = Sequence[Gains]
 Train = Sequence[AbstractSet[int]]
 
 ONE_NUMBER_LIST_METRICS = ("coverage", "user_coverage", "gini", "entropy", "personalization")
 
 
-def coverage(
-    lists: Lists, relevance: Relevance, train: Train, n_items: int, k: int | None
-) -> float:
+def coverage(lists, relevance, train, n_items, k):
     return len({item for items in _evaluated(lists, relevance, k) for item in items}) / n_items
 
 
-def user_coverage(
-    lists: Lists, relevance: Relevance, train: Train, n_items: int, k: int | None
-) -> float:
+def user_coverage(lists, relevance, train, n_items, k):
     evaluated = _evaluated(lists, relevance, k)
     return sum(1 for items in evaluated if items) / len(evaluated) if evaluated else math.nan
 
 
-def gini(lists: Lists, relevance: Relevance, train: Train, n_items: int, k: int | None) -> float:
+def gini(lists, relevance, train, n_items, k):
     counts = _counts(lists, relevance, n_items, k)
     if sum(counts) == 0:
         return math.nan
@@ -431,7 +398,7 @@ def gini(lists: Lists, relevance: Relevance, train: Train, n_items: int, k: int 
     return differences / (2 * n_items * sum(counts))
 
 
-def entropy(lists: Lists, relevance: Relevance, train: Train, n_items: int, k: int | None) -> float:
+def entropy(lists, relevance, train, n_items, k):
     """In bits."""
     counts = _counts(lists, relevance, n_items, k)
     if sum(counts) == 0:
@@ -440,21 +407,19 @@ def entropy(lists: Lists, relevance: Relevance, train: Train, n_items: int, k: i
     return math.fsum(share * math.log2(1 / share) for share in shares)
 
 
-def personalization(
-    lists: Lists, relevance: Relevance, train: Train, n_items: int, k: int
-) -> float:
+def personalization(lists, relevance, train, n_items, k):
     """NaN when fewer than two evaluated users have a list."""
     shown = [set(items) for items in _evaluated(lists, relevance, k) if items]
     overlaps = [len(mine & yours) / k for mine, yours in combinations(shown, 2)]
     return 1 - math.fsum(overlaps) / len(overlaps) if overlaps else math.nan
 
 
-def _evaluated(lists: Lists, relevance: Relevance, k: int | None) -> list[Sequence[int]]:
+def _evaluated(lists, relevance, k):
     """The lists, cut, of the users that have a relevant item."""
     return [items[:k] for items, gains in zip(lists, relevance, strict=True) if _relevant(gains)]
 
 
-def _counts(lists: Lists, relevance: Relevance, n_items: int, k: int | None) -> list[int]:
+def _counts(lists, relevance, n_items, k):
     """How often each item of the catalogue is recommended."""
     evaluated = _evaluated(lists, relevance, k)
     return [sum(1 for items in evaluated if item in items) for item in range(n_items)]

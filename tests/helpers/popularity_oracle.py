@@ -1,16 +1,10 @@
 """Popularity bias and fairness as published and as libraries count it, in plain Python."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Hashable, Sequence
-from collections.abc import Set as AbstractSet
 from statistics import fmean, pstdev
 
-from oracle import Gains, Lists, Relevance, Train
 
-
-def tail_of_interactions(train: Train, n_items: int) -> set[int]:
+def tail_of_interactions(train, n_items):
     """Elliot's `Popularity.get_long_tail`, pop_ratio 0.8."""
     counts = _counts(train, n_items)
     limit = round(10 * sum(counts)) * 8
@@ -24,7 +18,7 @@ def tail_of_interactions(train: Train, n_items: int) -> set[int]:
     return set(range(n_items)) - head
 
 
-def tail_of_recbole(train: Train, n_items: int, ratio: float) -> set[int]:
+def tail_of_recbole(train, n_items, ratio):
     """RecBole's `TailPercentage.get_tail`."""
     counts = {item: count for item, count in enumerate(_counts(train, n_items)) if count}
     if ratio > 1:
@@ -33,23 +27,21 @@ def tail_of_recbole(train: Train, n_items: int, ratio: float) -> set[int]:
     return set(rarest[: max(int(len(rarest) * ratio), 1)])
 
 
-def _counts(train: Train, n_items: int) -> list[int]:
+def _counts(train, n_items):
     return [sum(1 for items in train if item in items) for item in range(n_items)]
 
 
-def _evaluated(
-    lists: Lists, relevance: Relevance, train: Train, k: int | None
-) -> list[tuple[Sequence[int], set[int], AbstractSet[int]]]:
+def _evaluated(lists, relevance, train, k):
     rows = zip(lists, relevance, train, strict=True)
     users = [(row[:k], _relevant(gains), seen) for row, gains, seen in rows]
     return [user for user in users if user[1]]
 
 
-def _relevant(gains: Gains) -> set[int]:
+def _relevant(gains):
     return {item for item, gain in gains.items() if gain > 0}
 
 
-def aplt(lists: Lists, relevance: Relevance, tail: set[int], k: int | None) -> list[float]:
+def aplt(lists, relevance, tail, k):
     return [
         math.nan
         if not _relevant(gains) or not row[:k]
@@ -58,22 +50,14 @@ def aplt(lists: Lists, relevance: Relevance, tail: set[int], k: int | None) -> l
     ]
 
 
-def aclt(lists: Lists, relevance: Relevance, tail: set[int], k: int | None) -> list[float]:
+def aclt(lists, relevance, tail, k):
     return [
         float(len(tail.intersection(row[:k]))) if _relevant(gains) else math.nan
         for row, gains in zip(lists, relevance, strict=True)
     ]
 
 
-def variation(
-    lists: Lists,
-    relevance: Relevance,
-    train: Train,
-    group: Sequence[Hashable],
-    k: int | None,
-    *,
-    of_relevant: bool,
-) -> float:
+def variation(lists, relevance, train, group, k, *, of_relevant):
     """Zhu et al. 2020, equation 3 of relevant items and 2 of all: of the chances in each group.
 
     Items that are listed though seen can be listed.
@@ -94,9 +78,7 @@ def variation(
     return pstdev(chances) / fmean(chances)
 
 
-def exposure_gini(
-    lists: Lists, relevance: Relevance, train: Train, n_items: int, k: int | None, p: float | None
-) -> float:
+def exposure_gini(lists, relevance, train, n_items, k, p):
     """Of geometric weights, or of logarithmic ones without p."""
     exposure = [0.0] * n_items
     for row, _, _ in _evaluated(lists, relevance, train, k):

@@ -1,17 +1,9 @@
 """Propensities and what is weighted by them as published, in plain Python, one user at a time."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
-
-from oracle import Gains, Ranked
-
-User = tuple[Ranked, Gains]
 
 
-def jain(train: Sequence[AbstractSet[int]], n_items: int, a: float, b: float) -> list[float]:
+def jain(train, n_items, a, b):
     """Jain, Prabhu and Varma 2016, section 4: p_l = 1 / (1 + C (N_l + B)^-A)."""
     n = sum(1 for items in train if items)
     c = (math.log(n) - 1) * (b + 1) ** a
@@ -19,13 +11,13 @@ def jain(train: Sequence[AbstractSet[int]], n_items: int, a: float, b: float) ->
     return [1 / (1 + c * (count + b) ** -a) for count in counts]
 
 
-def power(train: Sequence[AbstractSet[int]], n_items: int, gamma: float) -> list[float]:
+def power(train, n_items, gamma):
     """The share of the most popular item's users to the power of γ; one user at least."""
     counts = [sum(1 for items in train if item in items) for item in range(n_items)]
     return [(max(count, 1) / max(counts)) ** gamma for count in counts]
 
 
-def fraction(name: str, user: User, k: int, p: Sequence[float]) -> tuple[float, float]:
+def fraction(name, user, k, p):
     """Numerator and denominator of psp, psrecall or psndcg of a user."""
     ranked, gains = user
     relevant = [item for item, gain in gains.items() if gain > 0]
@@ -41,7 +33,7 @@ def fraction(name: str, user: User, k: int, p: Sequence[float]) -> tuple[float, 
         "psndcg": sum(1 / math.log2(rank + 1) for rank in range(1, min(n, k) + 1)),
     }[name]
 
-    def total(ranks: Ranked) -> float:
+    def total(ranks):
         discounts = {
             item: 1 / math.log2(rank + 1) if name == "psndcg" else 1.0
             for item, rank in ranks.items()
@@ -51,9 +43,7 @@ def fraction(name: str, user: User, k: int, p: Sequence[float]) -> tuple[float, 
     return total(ranks), total(ideal)
 
 
-def auc(
-    kind: str, user: User, candidates: AbstractSet[int], length: int, k: int, p: Sequence[float]
-) -> float:
+def auc(kind, user, candidates, length, k, p):
     """The weighted mean over relevant items of the share of misses below, half of those behind."""
     ranked, gains = user
     relevant = {item for item, gain in gains.items() if gain > 0}
@@ -64,7 +54,7 @@ def auc(
     n_misses = len(candidates | relevant) - len(relevant)
     n_listed = length - len(hits)
 
-    def above(item: int) -> float:
+    def above(item):
         if item not in hits:
             return n_listed + (n_misses - n_listed) / 2
         return hits[item] - sum(rank <= hits[item] for rank in hits.values())
@@ -75,7 +65,7 @@ def auc(
     return total / (len(relevant) if kind == "ips" else math.fsum(1 / p[i] for i in relevant))
 
 
-def weighted(name: str, gain: str, kind: str, user: User, k: int, p: Sequence[float]) -> float:
+def weighted(name, gain, kind, user, k, p):
     """A metric of a user whose hits are weighted; NaN without relevant items.
 
     Yang et al. 2018: Σ c(rank) / p over the relevant items, / n (IPS) or / Σ 1 / p (SNIPS), where
@@ -90,7 +80,7 @@ def weighted(name: str, gain: str, kind: str, user: User, k: int, p: Sequence[fl
     best = sorted(worth.values(), reverse=True)
     idcg = sum(g / math.log2(rank + 1) for rank, g in enumerate(best, 1) if rank <= k)
 
-    def share(item: int) -> float:
+    def share(item):
         """What the item adds to the unweighted metric."""
         rank = ranked.get(item, math.inf)
         if rank > k:

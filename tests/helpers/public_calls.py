@@ -7,8 +7,6 @@ the values of users) is written as a digest of its bits. With other versions of 
 on another kind of processor, numbers may differ in the last bits: digests are not compared then.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json
@@ -47,12 +45,12 @@ class Problem(NamedTuple):
     factors: tuple[Any, Any]
 
     @property
-    def scores(self) -> Any:
+    def scores(self):
         return self.factors[0] @ self.factors[1].T
 
 
 @cache
-def problem() -> Problem:
+def problem():
     """Make the problem. Scores are exact in float32, so that no processor rounds them otherwise."""
     rng = np.random.default_rng(0)
     shape = (N_USERS, N_ITEMS)
@@ -76,7 +74,7 @@ def problem() -> Problem:
 
 
 @cache
-def spellings() -> list[str]:
+def spellings():
     """Return every metric, with every choice of every option, without a cut-off."""
     names = []
     for entry in REGISTRY.values():
@@ -87,7 +85,7 @@ def spellings() -> list[str]:
     return names
 
 
-def written(ev: se.Evaluation) -> dict[str, list[Any]]:
+def written(ev):
     """Return the mean of each metric and a digest of all else, and the number of users."""
     rows = ev.summary().drop(columns="candidates", errors="ignore").itertuples(index=False)
     found = {}
@@ -99,22 +97,22 @@ def written(ev: se.Evaluation) -> dict[str, list[Any]]:
     return found
 
 
-def evaluated(*arguments: Any, **options: Any) -> Any:
+def evaluated(*arguments, **options):
     return written(se.evaluate(*arguments, **options))
 
 
-def of_model(*arguments: Any, **options: Any) -> Any:
+def of_model(*arguments, **options):
     return written(se.evaluate_model(*arguments, **options))
 
 
-def digest_of(matrix: Any) -> str:
+def digest_of(matrix):
     """Return a digest of the pairs and values of a matrix."""
     pairs = csr_matrix(matrix.tocsr()).sorted_indices().tocoo()
     arrays = (pairs.row.astype(np.int64), pairs.col.astype(np.int64), pairs.data.astype(float))
     return hashlib.sha256(b"".join(one.tobytes() for one in arrays)).hexdigest()[:16]
 
 
-def conventions() -> Calls:
+def conventions():
     """Every metric by every convention, of graded gains, and of stored zeros if it takes them."""
     given = problem()
     for convention, cut in itertools.product(CONVENTIONS, ("@5", "")):
@@ -126,7 +124,7 @@ def conventions() -> Calls:
         )  # fmt: skip
 
 
-def _is_defined(name: str, convention: str) -> bool:
+def _is_defined(name, convention):
     try:
         se.Protocol(name, convention=convention)
     except se.SparseEvalError:
@@ -138,7 +136,7 @@ def _is_defined(name: str, convention: str) -> bool:
 TAKE_ALL = ["recall(weights=snips)@5", "diversity(similarity=vectors)@5"]
 
 
-def _each(lists: Any, truth: Any, names: list[str], **options: Any) -> dict[str, Any]:
+def _each(lists, truth, names, **options):
     """Evaluate metrics together; of those that are refused, tell by which error."""
     try:
         found = evaluated(lists, truth, [*names, *TAKE_ALL], **options)
@@ -158,7 +156,7 @@ OF_ITEMS = [
 RANKED = ["auc", "ndcg@10", "percentile_rank", "mrr"]
 
 
-def ways() -> Calls:
+def ways():
     """One problem by every way to an evaluation."""
     given = problem()
     lists, truth, train = given.lists, given.graded, given.train
@@ -217,7 +215,7 @@ def ways() -> Calls:
     )
 
 
-def tables(given: Problem) -> list[pd.DataFrame]:
+def tables(given):
     """Return lists, gains and training data as frames with text ids."""
     sides = (given.lists.to_positions(), "rank"), (given.graded, "gain"), (given.train, "value")
     return [
@@ -232,12 +230,12 @@ def tables(given: Problem) -> list[pd.DataFrame]:
     ]
 
 
-def _by_executor(lists: Any, truth: Any, **options: Any) -> Any:
+def _by_executor(lists, truth, **options):
     with ThreadPoolExecutor(2) as pool:
         return evaluated(lists, truth, OF_ITEMS, client=pool, **options)
 
 
-def _by_files(frames: list[pd.DataFrame], method: str, ending: str) -> Any:
+def _by_files(frames, method, ending):
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / f"{name}.{ending}" for name in ("lists", "truth")]
         for frame, path in zip(frames, paths, strict=False):
@@ -245,7 +243,7 @@ def _by_files(frames: list[pd.DataFrame], method: str, ending: str) -> Any:
         return evaluated(*paths, METRICS)
 
 
-def _by_folder(matrix: Any, truth: Any) -> Any:
+def _by_folder(matrix, truth):
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / name for name in ("lists", "truth")]
         for path, side in zip(paths, (matrix, truth), strict=True):
@@ -255,7 +253,7 @@ def _by_folder(matrix: Any, truth: Any) -> Any:
         return evaluated(*paths, METRICS)
 
 
-def _by_checkpoint(given: Problem) -> Any:
+def _by_checkpoint(given):
     with tempfile.TemporaryDirectory() as folder:
         users = [f"u{row:03d}" for row in range(N_USERS)]
         items = [f"i{column:03d}" for column in range(N_ITEMS)]
@@ -266,14 +264,14 @@ def _by_checkpoint(given: Problem) -> Any:
 
 
 @cache
-def clicks() -> se.Interactions:
+def clicks():
     return se.datasets.synthetic(n_users=150, n_items=90, n_interactions=3000, seed=3)
 
 
-def splits() -> Calls:
+def splits():
     """The pairs of every part of every split."""
     split, events = se.split, clicks()
-    made: dict[str, Callable[[], Any]] = {
+    made = {
         "random": lambda: [split.random(events, seed=1)],
         "leave_k_out": lambda: [split.leave_k_out(events, k=2, seed=1)],
         "last_n": lambda: [split.last_n(events, n=2, test=1)],
@@ -287,7 +285,7 @@ def splits() -> Calls:
         yield name, partial(_parts, make)
 
 
-def _parts(make: Callable[[], Any]) -> Any:
+def _parts(make):
     parts = ("train", "validation", "test", "fold_in")
     return [
         {part: digest_of(getattr(one, part)) for part in parts if getattr(one, part) is not None}
@@ -295,7 +293,7 @@ def _parts(make: Callable[[], Any]) -> Any:
     ]
 
 
-def results() -> Calls:
+def results():
     """Intervals, comparisons, segments, baselines, negatives, folds and saved results."""
     given, holdout = problem(), se.split.random(clicks(), seed=1)
     names = ["ndcg@5", "recall@10", "map@10"]
@@ -324,15 +322,15 @@ def results() -> Calls:
     yield "saved", partial(_saved, given, names)
 
 
-def _lists(given: Problem, metrics: Any) -> se.Evaluation:
+def _lists(given, metrics):
     return se.evaluate(given.lists, given.graded, metrics, train=given.train)
 
 
-def _summary(given: Problem, names: list[str], level: float) -> Any:
+def _summary(given, names, level):
     return cells_of(_lists(given, names).summary(level))
 
 
-def _compared(given: Problem, test: Any, correction: Any) -> Any:
+def _compared(given, test, correction):
     evaluations = {
         f"first {n}": se.evaluate(given.lists.head(n), given.graded, ["ndcg@10", "recall@10"])
         for n in (4, 7, 15)
@@ -341,18 +339,18 @@ def _compared(given: Problem, test: Any, correction: Any) -> Any:
     return cells_of(table.drop(columns=["effect_low", "effect_high"]))  # SciPy's bits, not ours
 
 
-def _trained(name: str, train: Any, seed: int) -> Any:
+def _trained(name, train, seed):
     make = getattr(se.baselines, name)
     return make(train, seed=seed) if name == "random" else make(train)
 
 
-def _among_negatives(holdout: se.Holdout, by: Any) -> Any:
+def _among_negatives(holdout, by):
     negatives = se.sample_negatives(holdout, n=20, by=by, seed=1)
     model = se.baselines.popularity(holdout)
     return of_model(model, holdout, METRICS, candidates=negatives)
 
 
-def _merged(given: Problem, names: list[str]) -> Any:
+def _merged(given, names):
     half = N_USERS // 2
     users = [f"u{row}" for row in range(N_USERS)]
     parts = [
@@ -366,13 +364,13 @@ def _merged(given: Problem, names: list[str]) -> Any:
     return written(parts[0].merge(parts[1]))
 
 
-def _saved(given: Problem, names: list[str]) -> Any:
+def _saved(given, names):
     with tempfile.TemporaryDirectory() as folder:
         _lists(given, names).save(folder)
         return cells_of(se.Evaluation.load(folder).summary())
 
 
-def cells_of(table: pd.DataFrame) -> list[list[Any]]:
+def cells_of(table):
     """Return the rows of a table, numbers in full."""
     return [
         [float(cell) if isinstance(cell, float) else str(cell) for cell in row]
@@ -380,23 +378,23 @@ def cells_of(table: pd.DataFrame) -> list[list[Any]]:
     ]
 
 
-def processor() -> dict[str, Any]:
+def processor():
     """Return what decides the last bits of logarithms and roots, apart from this package."""
-    simd = np.show_config(mode="dicts")["SIMD Extensions"]  # type: ignore[call-overload]
+    simd = np.show_config(mode="dicts")["SIMD Extensions"]
     return {"numpy": np.__version__, "scipy": scipy.__version__, "simd": simd["found"]}
 
 
 GROUPS = {one.__name__: one for one in (conventions, ways, splits, results)}
 
 
-def returned(group: str) -> dict[str, Any]:
+def returned(group):
     """Make the calls of a group, and return what JSON keeps of what they return."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {name: json.loads(json.dumps(call())) for name, call in GROUPS[group]()}
 
 
-def write() -> None:
+def write():
     """Write what all calls return, a call in a line."""
     for group in GROUPS:
         found = {name: json.dumps(value) for name, value in returned(group).items()}

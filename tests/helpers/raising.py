@@ -5,17 +5,13 @@ errors and warnings, by test. A message that is not in this table fails its test
 --write-messages`` writes the messages of the selected tests to the table.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import currently_in_test_context
@@ -48,13 +44,10 @@ _PLACEHOLDERS = [
 ]
 
 #: File and function of a test, and its messages.
-Table = dict[tuple[str, str], list[str]]
 
 
 @contextmanager
-def raises(
-    kind: type[BaseException] | tuple[type[BaseException], ...], **attributes: object
-) -> Iterator[pytest.ExceptionInfo[Any]]:
+def raises(kind, **attributes):
     """Assert that an error of a class is raised, with these attributes and a known message."""
     __tracebackhide__ = True
     with pytest.raises(kind) as caught:
@@ -66,7 +59,7 @@ def raises(
 
 
 @contextmanager
-def warns(kind: type[Warning] = UserWarning) -> Iterator[pytest.WarningsRecorder]:
+def warns(kind=UserWarning):
     """Assert that a warning of a class is issued, and that all of the class are known."""
     __tracebackhide__ = True
     with pytest.warns(kind) as caught:
@@ -78,17 +71,17 @@ def warns(kind: type[Warning] = UserWarning) -> Iterator[pytest.WarningsRecorder
 class Messages:
     """The table, and the messages of this run."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.known = read(TABLE.read_text("utf-8")) if TABLE.exists() else {}
         self.writing = self.cases = False  # of the table; whether single cases were asked for
-        self.partial: set[tuple[str, str]] = set()  #: tests of which not every case has passed
-        self._found: dict[tuple[str, str], dict[str, None]] = {}
+        self.partial = set()  #: tests of which not every case has passed
+        self._found = {}
 
-    def started(self, test: str) -> None:
+    def started(self, test):
         """Note that a test runs, with or without messages."""
         self._found.setdefault(key(test), {})
 
-    def check(self, message: str) -> None:
+    def check(self, message):
         """Fail unless the table has the message for the test that runs now."""
         __tracebackhide__ = True
         if currently_in_test_context():  # random examples have random messages
@@ -103,7 +96,7 @@ class Messages:
                 f"To accept it: pytest --write-messages {file}"
             )
 
-    def write(self) -> None:
+    def write(self):
         """Write the table with the messages of the tests that ran; drop tests that are gone."""
         table = {test: found for test, found in self.known.items() if test not in self._found}
         for test, found in self._found.items():
@@ -112,17 +105,17 @@ class Messages:
         TABLE.write_text(written(table), "utf-8")
 
 
-def key(test: str) -> tuple[str, str]:
+def key(test):
     """Return the file and the function of a test from its id."""
     file, _, function = test.partition("::")
     return file, re.split(r"[\[ ]", function)[0]
 
 
-def read(text: str) -> Table:
+def read(text):
     """Read the table."""
-    table: Table = {}
+    table = {}
     file = ""
-    found: list[str] = []
+    found = []
     for line in text.splitlines():
         if line.startswith("      | "):
             found[-1] += "\n" + line[8:]
@@ -135,7 +128,7 @@ def read(text: str) -> Table:
     return table
 
 
-def written(table: Table) -> str:
+def written(table):
     """Return the text of a table, without tests that do not exist, in the order of the tests."""
     lines = [_HEADER]
     for file in sorted({file for file, _ in table}):
@@ -147,13 +140,13 @@ def written(table: Table) -> str:
     return "".join(lines)
 
 
-def _tests_of(file: str) -> list[str]:
+def _tests_of(file):
     path = _PROJECT / file
     text = path.read_text("utf-8") if path.exists() else ""
     return list(dict.fromkeys(re.findall(r"^(?:async )?def (\w+)\(", text, re.MULTILINE)))
 
 
-def _normalised(text: str, error: BaseException | None = None) -> str:
+def _normalised(text, error=None):
     """Return a message with placeholders for what differs between runs, versions and machines."""
     for cause in _causes(error):
         text = text.replace(cause, "<cause>")
@@ -165,7 +158,7 @@ def _normalised(text: str, error: BaseException | None = None) -> str:
     return "\n".join(line.rstrip() for line in lines.splitlines()) or "(no message)"
 
 
-def _causes(error: BaseException | None) -> Iterable[str]:
+def _causes(error):
     """Return what other libraries, whose wording differs between versions, say in a message."""
     seen = {id(error)}  # a chain of errors may be a circle
     while error is not None and (error := error.__cause__ or error.__context__) is not None:

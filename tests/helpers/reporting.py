@@ -1,11 +1,8 @@
 """Evaluations of three models on the same users, optionally with odd labels."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np
-import pytest
 from matplotlib.figure import Figure
 from scipy.sparse import csr_matrix
 
@@ -29,7 +26,7 @@ ODD = [
 
 
 @cache
-def evaluate(seed: int, skill: float, odd: bool = False, whole: bool = True) -> se.Evaluation:
+def evaluate(seed, skill, odd=False, whole=True):
     """Evaluate random lists of 240 users and 60 items; more skill makes them better."""
     n_users, n_items = 240, 60
     drawn = np.random.default_rng(0)
@@ -50,7 +47,7 @@ def evaluate(seed: int, skill: float, odd: bool = False, whole: bool = True) -> 
     return se.evaluate(lists, relevance, metrics, train=train)
 
 
-def three(odd: bool = False) -> dict[str, se.Evaluation]:
+def three(odd=False):
     """Return evaluations of a good, a fair and a poor model."""
     names = ODD[:3] if odd else ["good", "fair", "poor"]
     skills = (0.7, 0.3, 0.28)
@@ -60,7 +57,7 @@ def three(odd: bool = False) -> dict[str, se.Evaluation]:
     }
 
 
-def draw_nothing(patch: pytest.MonkeyPatch) -> None:
+def draw_nothing(patch):
     """Leave charts empty, for tests that do not look at them: drawing takes most of the time."""
     chart = '<svg xmlns="http://www.w3.org/2000/svg"/>'
     patch.setattr(Figure, "savefig", lambda _, file, **_options: file.write(chart))

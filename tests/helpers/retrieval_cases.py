@@ -1,9 +1,6 @@
 """Factors of every kind with seen and held-out items, and what retrieval must return for them."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -15,20 +12,16 @@ import retrieval_oracle
 from hypothesis import assume
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numpy.typing import NDArray
 from scipy import sparse
 
 import sparse_eval as se
-from sparse_eval import Rankings
 from sparse_eval.retrieval import search
-from sparse_eval.retrieval.ranker import TopK
 
-Array = NDArray[Any]
 Generator = np.random.Generator
 
 #: The attributes of `Tuning` that divide the work, with values that make many small pieces. None of
 #: them may change a result.
-TILES: dict[str, tuple[int, ...]] = {
+TILES = {
     "users_per_block": (1, 2, 7),
     "max_group": (1, 2, 5),
     "users_per_centre": (1, 3),
@@ -60,41 +53,41 @@ DTYPES = (np.float16, np.float32, np.float64)
 
 #: Powers of two that both sides are multiplied by: small and large numbers, subnormal ones, and
 #: float64 ones that no float32 can hold.
-SCALES: dict[type, list[tuple[int, int]]] = {
+SCALES = {
     np.float16: [(0, 0), (-10, -10), (9, 9), (-20, 0), (10, -18)],
     np.float32: [(0, 0), (-100, -100), (110, 110), (-140, 0), (-60, -140), (110, -120)],
     np.float64: [(0, 0), (-200, -200), (400, 400), (-1030, 0), (-520, -520), (700, -900)],
 }
 
 
-def _whole(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+def _whole(rng, n_users, n_items, f):
     """Ties everywhere."""
     return rng.integers(-2, 3, (n_users, f)), rng.integers(-1, 2, (n_items, f))
 
 
-def _normal(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+def _normal(rng, n_users, n_items, f):
     return rng.normal(size=(n_users, f)), rng.normal(size=(n_items, f))
 
 
-def _unit(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+def _unit(rng, n_users, n_items, f):
     """Equal lengths, which say nothing about the scores."""
     users, items = _normal(rng, n_users, n_items, f)
     return tuple(side / np.linalg.norm(side, axis=1, keepdims=True) for side in (users, items))
 
 
-def _same_length(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+def _same_length(rng, n_users, n_items, f):
     """The same numbers in another order, and sums of them that differ in rounding alone."""
     base = rng.normal(size=f)
     return np.ones((n_users, f)), np.array([rng.permutation(base) for _ in range(n_items)])
 
 
-def _duplicates(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+def _duplicates(rng, n_users, n_items, f):
     """A few vectors only, each shared by more items than a list holds."""
     users, items = _normal(rng, n_users, 3, f)
     return users, items[rng.choice(3, n_items, p=[0.2, 0.7, 0.1])]
 
 
-def _near_ties(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+def _near_ties(rng, n_users, n_items, f):
     """Scores that differ by less than float32 resolves, and some equal ones."""
     users, items = _normal(rng, n_users, 1, f)
     items = np.repeat(items, n_items, axis=0)
@@ -103,7 +96,7 @@ def _near_ties(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Arra
     return users, items
 
 
-def _last_bits(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+def _last_bits(rng, n_users, n_items, f):
     """Parallel vectors, which `make_factors` moves by a few units in the last place.
 
     Every score is all that its bound allows, so that no bound has room to be wrong.
@@ -112,7 +105,7 @@ def _last_bits(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Arra
     return rng.uniform(0.5, 2, (n_users, 1)) * base, np.tile(base, (n_items, 1))
 
 
-def _cancelling(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+def _cancelling(rng, n_users, n_items, f):
     """Large products that cancel: what is left depends on the precision and the order."""
     users, items = np.ones((n_users, f)), rng.normal(size=(n_items, f))
     if f > 2:
@@ -121,7 +114,7 @@ def _cancelling(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Arr
     return users, items
 
 
-def _absorbed(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+def _absorbed(rng, n_users, n_items, f):
     """Many products, each too small to change a float32 sum that starts with 1: it is wrong by
     as much as its bound allows for this number of factors.
     """
@@ -132,7 +125,7 @@ def _absorbed(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array
     return users, items
 
 
-def _skewed(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+def _skewed(rng, n_users, n_items, f):
     """Lengths over 60 orders of magnitude: float32 products overflow and vanish."""
     users, items = _normal(rng, n_users, n_items, f)
     return (
@@ -141,7 +134,7 @@ def _skewed(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, 
     )
 
 
-def _wide(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+def _wide(rng, n_users, n_items, f):
     """Single numbers over 60 orders of magnitude."""
     users, items = _normal(rng, n_users, n_items, f)
     return (
@@ -150,17 +143,17 @@ def _wide(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Ar
     )
 
 
-def _negative(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+def _negative(rng, n_users, n_items, f):
     """Negative scores only: the longest vectors have the lowest."""
     users, items = _normal(rng, n_users, n_items, f)
     return np.abs(users), -np.abs(items) * rng.lognormal(size=(n_items, 1))
 
 
-def _nothing(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+def _nothing(rng, n_users, n_items, f):
     return np.zeros((n_users, f)), rng.normal(size=(n_items, f))
 
 
-def _popular(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+def _popular(rng, n_users, n_items, f):
     """Like ALS: users in groups, and a few items with long vectors."""
     tastes = rng.normal(size=(10, f)) + 0.5
     users = tastes[rng.integers(10, size=n_users)] + 0.3 * rng.normal(size=(n_users, f))
@@ -169,7 +162,7 @@ def _popular(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array,
     return users * rng.lognormal(size=(n_users, 1)), items * lengths[:, None]
 
 
-def _biased(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+def _biased(rng, n_users, n_items, f):
     """Like BPR: a column with the items' biases, and 1 on the users' side."""
     users, items = _normal(rng, n_users, n_items, f)
     users[:, -1] = 1.0
@@ -190,14 +183,7 @@ KINDS = {
 UNSCALED = {"skewed", "wide"}
 
 
-def make_factors(
-    rng: Generator,
-    kind: str,
-    shape: tuple[int, int, int],
-    dtype: type = np.float32,
-    scale: tuple[int, int] = (0, 0),
-    cold: float = 0.0,
-) -> tuple[Array, Array]:
+def make_factors(rng, kind, shape, dtype=np.float32, scale=(0, 0), cold=0.0):
     """Make both sides for (users, items, factors); a share `cold` of each has zeros only."""
     sides = []
     for side, power in zip(KINDS[kind](rng, *shape), scale, strict=True):
@@ -219,8 +205,8 @@ def make_factors(
 
 @dataclass(frozen=True)
 class Case:
-    users: Array
-    items: Array
+    users: np.ndarray
+    items: np.ndarray
     k: int
     seen: Any
     held_out: Any
@@ -229,12 +215,12 @@ class Case:
     own: list[list[int]] | None = None  # candidates= of each user, instead of `among`
 
     @property
-    def shape(self) -> tuple[int, int]:
+    def shape(self):
         return len(self.users), len(self.items)
 
     @property
-    def only(self) -> dict[str, Any]:
-        candidates: Any = self.among
+    def only(self):
+        candidates = self.among
         if self.own is not None:
             mask = np.zeros(self.shape, bool)
             for row, own in zip(mask, self.own, strict=True):
@@ -243,7 +229,7 @@ class Case:
         return {"candidates": candidates, "exclude": self.exclude}
 
     @property
-    def allowed(self) -> list[list[int]]:
+    def allowed(self):
         """The candidates of each user."""
         n_users, n_items = self.shape
         of_user = [self.among] * n_users if self.own is None else self.own
@@ -254,43 +240,36 @@ class Case:
             for base, row in zip(bases, map(set, rows), strict=True)
         ]
 
-    def orders(self) -> list[retrieval_oracle.Order]:
+    def orders(self):
         """Each user's candidates in order, with their scores."""
         many = self.users.size * len(self.items) > 50_000
         of = retrieval_oracle.orders_of_many if many else retrieval_oracle.orders
         return list(of(self.users, self.items, self.allowed))
 
-    def held_out_of(self, user: int) -> set[int]:
+    def held_out_of(self, user):
         row = slice(self.held_out.indptr[user], self.held_out.indptr[user + 1])
         return set(self.held_out.indices[row][self.held_out.data[row] > 0].tolist())
 
-    def top_k(self, k: int | None = None, **options: Any) -> TopK:
+    def top_k(self, k=None, **options):
         k = self.k if k is None else k
         return se.top_k((self.users, self.items), k, seen=self.seen, **self.only, **options)
 
-    def ranks(self, k: int | None = None, **options: Any) -> Rankings:
+    def ranks(self, k=None, **options):
         model = (self.users, self.items)
         return se.ranks(model, self.held_out, k, seen=self.seen, **self.only, **options)
 
 
-def row_of(matrix: Any, user: int) -> list[int]:
+def row_of(matrix, user):
     return matrix.indices[matrix.indptr[user] : matrix.indptr[user + 1]].tolist()
 
 
-def to_csr(mask: Array, values: Array) -> sparse.csr_matrix:
+def to_csr(mask, values):
     """Store the marked values, zeros included."""
     rows, columns = np.nonzero(mask)
     return sparse.csr_matrix((values[rows, columns].astype(float), (rows, columns)), mask.shape)
 
 
-def make_case(
-    rng: Generator,
-    users: Array,
-    items: Array,
-    k: int,
-    seen: str = "some",
-    restricted: bool = False,
-) -> Case:
+def make_case(rng, users, items, k, seen="some", restricted=False):
     """Draw seen and held-out items; at least one is held out unless everything is seen."""
     n_users, n_items = shape = len(users), len(items)
     share = {"none": 0.0, "some": 0.2, "most": 0.9}.get(seen, 0.5)
@@ -321,7 +300,7 @@ SEEN = ["none", "some", "most", "all but one", "everything of one"]
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> Case:
+def cases(draw):
     kind = draw(st.sampled_from(sorted(KINDS)))
     dtype = draw(st.sampled_from(DTYPES))
     n_items = draw(st.one_of(st.integers(1, 12), st.integers(13, 300), st.integers(520, 1100)))
@@ -342,7 +321,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 @st.composite
-def cases_of_any_floats(draw: st.DrawFn) -> Case:
+def cases_of_any_floats(draw):
     """Few factors, each any float of its dtype; those of float64 have finite scores."""
     dtype = np.dtype(draw(st.sampled_from(DTYPES)))
     most = min(float(np.finfo(dtype).max), 2.0**500)
@@ -360,12 +339,12 @@ def cases_of_any_floats(draw: st.DrawFn) -> Case:
 
 
 @st.composite
-def tilings(draw: st.DrawFn) -> dict[str, int]:
+def tilings(draw):
     return {name: draw(st.sampled_from(values)) for name, values in TILES.items()}
 
 
 @contextmanager
-def cut_into(tiling: dict[str, int]) -> Iterator[None]:
+def cut_into(tiling):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search.Search, "tuning", search.Tuning(**tiling))
         yield
@@ -375,7 +354,7 @@ threads = st.sampled_from([None, 1, 2, 7])
 Orders = list[retrieval_oracle.Order]
 
 
-def check_top_k(case: Case, result: TopK, *, k: int, orders: Orders | None = None) -> None:
+def check_top_k(case, result, *, k, orders=None):
     most = len(retrieval_oracle.candidates(len(case.items), case.among, case.exclude, ()))
     if case.own is not None:
         most = max(map(len, case.allowed))
@@ -393,9 +372,7 @@ def check_top_k(case: Case, result: TopK, *, k: int, orders: Orders | None = Non
     assert result.lengths.tolist() == (ids >= 0).sum(axis=1).tolist()
 
 
-def check_ranks(
-    case: Case, result: Rankings, *, k: float = math.inf, orders: Orders | None = None
-) -> None:
+def check_ranks(case, result, *, k=math.inf, orders=None):
     n_users, n_items = case.shape
     assert result.shape == (n_users, n_items)
     parts = (result.indptr, result.items, result.positions, result.lengths)
@@ -413,7 +390,7 @@ def check_ranks(
         assert result.lengths[user] == (min(k, len(order)) if relevant else 0), user
 
 
-def accuracy(cutoffs: list[int | None]) -> list[str]:
+def accuracy(cutoffs):
     return [
         oracle.spelling(name, options, k)
         for name, options in oracle.METRICS + oracle.MICRO
@@ -423,9 +400,7 @@ def accuracy(cutoffs: list[int | None]) -> list[str]:
     ]
 
 
-def check_same_metrics(
-    one: Rankings, other: Rankings, case: Case, metrics: list[str], **options: Any
-) -> None:
+def check_same_metrics(one, other, case, metrics, **options):
     """Compare the metrics of each user, bit for bit, and the means."""
     left, right = (
         se.evaluate(lists, case.held_out, metrics, train=case.seen, **options)
@@ -436,10 +411,10 @@ def check_same_metrics(
     assert (left.n_users, left.n_without_list) == (right.n_users, right.n_without_list)
 
 
-def results_of(case: Case, **options: Any) -> bytes:
+def results_of(case, **options):
     """Return the lists and all ranks of a case, as bytes."""
     lists = case.top_k(**options)
-    parts: list[Array] = [lists.ids, lists.scores]
+    parts = [lists.ids, lists.scores]
     for ranks in (case.ranks(case.k, **options), case.ranks(**options)):
         parts += [ranks.indptr, ranks.items, ranks.positions, ranks.lengths]
     return b"|".join(part.tobytes() for part in parts)
@@ -448,7 +423,7 @@ def results_of(case: Case, **options: Any) -> bytes:
 ALL = ["top_k", "ranks up to k", "all ranks"]
 
 
-def call(of: str, case: Case, **changes: Any) -> object:
+def call(of, case, **changes):
     """Call a function on a case, with some of its arguments replaced."""
     sides = (changes.pop("user_factors", case.users), changes.pop("item_factors", case.items))
     arguments = {"k": case.k, "seen": case.seen, "held_out": case.held_out, **changes}

@@ -8,38 +8,27 @@ There are two oracles: one in plain Python, and one for larger data that does th
 for all items at once, column by column (`test_retrieve` holds the one to the other).
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[Any]
-Order = tuple[Array, Array]  # a user's candidates, best first, and their scores
 
 #: Users whose scores the larger oracle holds at once.
 _USERS_AT_ONCE = 16
 
 
-def score(user: list[float], item: list[float]) -> float:
+def score(user, item):
     total = 0.0
     for of_user, of_item in zip(user, item, strict=True):
         total += of_user * of_item
     return total
 
 
-def candidates(
-    n_items: int, items: Iterable[int] | None, exclude: Iterable[int] | None, seen: Iterable[int]
-) -> list[int]:
+def candidates(n_items, items, exclude, seen):
     """What may be recommended to a user, ids upward."""
     allowed = set(range(n_items)) if items is None else set(items)
     return sorted(allowed - set(exclude or ()) - set(seen))
 
 
-def orders(users: Array, items: Array, allowed: list[list[int]]) -> Iterator[Order]:
-    """Each user's candidates in order, in plain Python."""
+def orders(users, items, allowed):
+    """Each user's candidates, best first, and their scores, in plain Python."""
     vectors = items.astype(np.float64).tolist()
     for user, own in zip(users.astype(np.float64).tolist(), allowed, strict=True):
         scored = sorted((-score(user, vectors[item]), item) for item in own)
@@ -47,7 +36,7 @@ def orders(users: Array, items: Array, allowed: list[list[int]]) -> Iterator[Ord
         yield ids, np.array([score(user, vectors[item]) for item in ids], np.float64)
 
 
-def orders_of_many(users: Array, items: Array, allowed: list[list[int]]) -> Iterator[Order]:
+def orders_of_many(users, items, allowed):
     """The same for thousands of items."""
     columns = np.ascontiguousarray(items.T, np.float64)
     for first in range(0, len(users), _USERS_AT_ONCE):

@@ -4,8 +4,6 @@ Each event has a power of two as its value, so the value of a pair says which of
 holds.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,24 +1,18 @@
 """Checkpoints to sweep over, and what the tests do to them."""
 
-from __future__ import annotations
-
 import csv
 import os
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 
 N_USERS, N_ITEMS = 250, 60
 METRICS = ["ndcg@10", "recall@{5,20}", "novelty@5"]
 NAMES = ["ndcg@10", "recall@5", "recall@20", "novelty@5"]
 
 
-def save(path: Path, factors: int = 4, seed: int = 0, **arrays: Any) -> Path:
+def save(path, factors=4, seed=0, **arrays):
     """Save what a model of implicit would."""
     rng = np.random.default_rng([seed, factors])
     parts = {
@@ -33,12 +27,12 @@ def save(path: Path, factors: int = 4, seed: int = 0, **arrays: Any) -> Path:
     return path
 
 
-def rows_of(table: Path) -> list[dict[str, str]]:
+def rows_of(table):
     with table.open(encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream))
 
 
-def same_table(first: pd.DataFrame, second: pd.DataFrame) -> bool:
+def same_table(first, second):
     """Return True if two tables are equal, apart from the durations; raise otherwise."""
     pd.testing.assert_frame_equal(
         first.drop(columns="seconds"), second.drop(columns="seconds"), check_exact=True
@@ -46,14 +40,14 @@ def same_table(first: pd.DataFrame, second: pd.DataFrame) -> bool:
     return True
 
 
-def overwrite(path: Path, content: bytes) -> None:
+def overwrite(path, content):
     """Overwrite a file in place, with a time of last change that is a second later."""
     last = path.stat().st_mtime_ns
     path.write_bytes(content)
     os.utime(path, ns=(last, last + 10**9))
 
 
-def swap(path: Path, content: bytes) -> None:
+def swap(path, content):
     """Replace a file by another of the same size and time."""
     times = (path.stat().st_atime_ns, path.stat().st_mtime_ns)
     replacement = path.with_suffix(".other")
@@ -63,13 +57,11 @@ def swap(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def changing(
-    monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, path: Path, changes: list[Any]
-) -> Iterator[None]:
+def changing(monkeypatch, owner, name, path, changes):
     """Apply the next change to a file each time that a function has read it."""
     read = getattr(owner, name)
 
-    def reads(given: Any, *more: Any) -> Any:
+    def reads(given, *more):
         try:
             return read(given, *more)
         finally:

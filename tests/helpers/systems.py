@@ -1,13 +1,11 @@
 """What only some systems have."""
 
-from __future__ import annotations
-
 import os
 
 import pytest
 
 
-def need_posix() -> None:
+def need_posix():
     """Skip a test of signals, limits or pipes where the system has none."""
     if os.name != "posix":
         pytest.skip("needs signals, limits or pipes of POSIX")

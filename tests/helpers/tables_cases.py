@@ -1,15 +1,10 @@
 """Tables and matrices on disk, whole and damaged, for tests of what reads them."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
 
-def saved_csr(folder: Path, matrix: Any) -> Path:
+def saved_csr(folder, matrix):
     """Write the parts of a CSR as ``.npy`` files."""
     folder.mkdir()
     for name in ("data", "indices", "indptr"):
@@ -18,7 +13,7 @@ def saved_csr(folder: Path, matrix: Any) -> Path:
     return folder
 
 
-def damage_pages(folder: Path) -> tuple[Path, Path]:
+def damage_pages(folder):
     """Write two tables in Parquet, of the first of which no more than the schema can be read."""
     rows = pd.DataFrame({"user": np.arange(9000), "item": np.arange(9000) % 7})
     recs, truth = folder / "recs.parquet", folder / "truth.parquet"

@@ -1,9 +1,5 @@
 """A tensor that lends its memory as torch's does, and refuses where torch's refuses."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 
 CPU, CUDA, CUDA_PINNED, METAL = 1, 2, 3, 8
@@ -12,9 +8,7 @@ CPU, CUDA, CUDA_PINNED, METAL = 1, 2, 3, 8
 class Tensor:
     """Not an array: its dtype is none of NumPy's, and only the protocols give its values."""
 
-    def __init__(
-        self, values: Any, *, requires_grad: bool = False, device: int = CPU, dlpack: bool = True
-    ) -> None:
+    def __init__(self, values, *, requires_grad=False, device=CPU, dlpack=True):
         self.values = np.asarray(values)
         self.requires_grad = requires_grad
         self.device = device
@@ -22,19 +16,19 @@ class Tensor:
         self.dtype = f"torch.{self.values.dtype}"
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self):
         return self.values.shape
 
-    def __len__(self) -> int:
+    def __len__(self):
         return len(self.values)
 
-    def __getitem__(self, at: Any) -> Tensor:
+    def __getitem__(self, at):
         return Tensor(self.values[at], requires_grad=self.requires_grad, device=self.device)
 
-    def __dlpack_device__(self) -> tuple[int, int]:
+    def __dlpack_device__(self):
         return self.device, 0
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(self, **options):
         if self.requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
         if not self.dlpack:
@@ -43,7 +37,7 @@ class Tensor:
             raise BufferError("Unsupported device in DLTensor.")  # as NumPy finds it
         return self.values.__dlpack__(**options)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype=None, copy=None):
         if self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
         if self.device != CPU:

@@ -1,9 +1,6 @@
 """Tries of a fuzzer: numbered, each with random numbers of its own, until the time is over."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Iterator
 from random import Random
 
 
@@ -14,11 +11,11 @@ class Tries:
     shorter one does, and one try can be repeated.
     """
 
-    def __init__(self, seed: int, first: int, seconds: float) -> None:
+    def __init__(self, seed, first, seconds):
         self.seed, self.first, self.seconds = seed, first, seconds
         self.number = first
 
-    def __iter__(self) -> Iterator[Random]:
+    def __iter__(self):
         end = time.monotonic() + self.seconds
         while True:
             yield Random(f"{self.seed}/{self.number}")  # noqa: S311 - no secret
@@ -26,7 +23,7 @@ class Tries:
                 return
             self.number += 1
 
-    def __str__(self) -> str:
+    def __str__(self):
         return (
             f"{self.number - self.first + 1:,} tries; the last one again: --fuzz-seed {self.seed} "
             f"--fuzz-first {self.number} --fuzz-seconds 0"

@@ -1,18 +1,13 @@
 """A small search."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pandas as pd
 
 import sparse_eval as se
-from sparse_eval import Tuning
 
 METRICS = ["ndcg@10", "recall@5"]
 PARAMETERS = ["factors", "alpha", "regularization", "iterations"]
 
-GRID: dict[str, Any] = {
+GRID = {
     "factors": [2, 6],
     "alpha": [1.0, 40.0],
     "regularization": 0.01,
@@ -20,21 +15,21 @@ GRID: dict[str, Any] = {
 }
 
 
-def three_parts(seed: int = 0) -> tuple[Any, Any]:
+def three_parts(seed=0):
     """Return the split that holds the test part out, and the split of the rest."""
     clicks = se.datasets.synthetic(n_users=60, n_items=30, n_interactions=700, seed=3)
     whole = se.split.random(clicks, fraction=0.2, seed=seed)
     return whole, se.split.random(whole.train, fraction=0.3, seed=seed)
 
 
-def search(parts: Any, metrics: Any = METRICS, tested: bool = True, **options: Any) -> Tuning:
+def search(parts, metrics=METRICS, tested=True, **options):
     whole, part = parts
     test = {"test": whole.validation} if tested else {}
     space = {name: options.pop(name, GRID[name]) for name in PARAMETERS}
     return se.tune(part.train, part.validation, metrics, space=space, **test | options)
 
 
-def same_search(first: Tuning, second: Tuning) -> bool:
+def same_search(first, second):
     """Return True if two results are equal, apart from the durations; raise otherwise."""
     one, other = (tuning.trials.drop(columns=["trial", "seconds"]) for tuning in (first, second))
     pd.testing.assert_frame_equal(one, other, check_exact=True)

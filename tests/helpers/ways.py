@@ -1,28 +1,21 @@
 """The ways from lists and relevance to an evaluation, which all give one number."""
 
-from __future__ import annotations
-
 import tempfile
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 from tables_cases import saved_csr
-from ways_cases import Case
 
 import sparse_eval as se
 from sparse_eval.evaluation import run
 
 LEAST = run.MINIMUM
 
-Way = Callable[[Case, Any, dict[str, Any]], se.Evaluation]
-
 
 @contextmanager
-def small_blocks() -> Iterator[None]:
+def small_blocks():
     """Let blocks be of two users, or of so few rows."""
     with (
         mock.patch.object(run, "PER_USER", LEAST // 3),
@@ -35,37 +28,37 @@ def small_blocks() -> Iterator[None]:
         yield
 
 
-def by_objects(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
+def by_objects(case, metrics, options):
     rankings = se.Rankings.from_positions(case.positions)
     return se.evaluate(rankings, se.Relevance.from_csr(case.validation), metrics, **options)
 
 
-def by_frames(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
+def by_frames(case, metrics, options):
     shuffled = (frame.sample(frac=1, random_state=0) for frame in case.tables)
     return se.evaluate(*shuffled, metrics, **options)
 
 
-def by_labelled_objects(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
+def by_labelled_objects(case, metrics, options):
     lists, gains = case.tables
     rankings = se.Rankings.from_frame(lists, **{lists.columns[2]: lists.columns[2]})
     relevance = se.Relevance.from_frame(gains, gain="gain")
     return se.evaluate(rankings, relevance, metrics, memory=LEAST, **options)
 
 
-def by_memory(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
+def by_memory(case, metrics, options):
     return se.evaluate(case.positions, case.validation, metrics, memory=LEAST, **options)
 
 
-def without_users(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
+def without_users(case, metrics, options):
     return se.evaluate(case.positions, case.validation, metrics, keep="totals", **options)
 
 
-def without_users_in_blocks(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
+def without_users_in_blocks(case, metrics, options):
     options = options | {"keep": "totals", "memory": LEAST}
     return se.evaluate(case.positions, case.validation, metrics, **options)
 
 
-def by_folders(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
+def by_folders(case, metrics, options):
     with tempfile.TemporaryDirectory() as folder:
         lists = saved_csr(Path(folder) / "lists", case.positions)
         held = saved_csr(Path(folder) / "held", case.validation)
@@ -75,7 +68,7 @@ def by_folders(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluati
 
 
 @contextmanager
-def parquet(case: Case, *, shuffled: bool) -> Iterator[list[Path]]:
+def parquet(case, *, shuffled):
     with tempfile.TemporaryDirectory() as folder:
         paths = []
         for number, frame in enumerate(case.tables):
@@ -87,34 +80,32 @@ def parquet(case: Case, *, shuffled: bool) -> Iterator[list[Path]]:
         yield paths
 
 
-def of_parquet(
-    case: Case, metrics: Any, options: dict[str, Any], *, shuffled: bool = True
-) -> se.Evaluation:
+def of_parquet(case, metrics, options, *, shuffled=True):
     with parquet(case, shuffled=shuffled) as paths:
         evaluation = se.evaluate(*paths, metrics, **options)
         evaluation.summary()  # with the random baseline, of a second pass
     return evaluation
 
 
-def by_parquet(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
+def by_parquet(case, metrics, options):
     return of_parquet(case, metrics, options, shuffled=False)
 
 
-def by_shuffled_parquet(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
+def by_shuffled_parquet(case, metrics, options):
     return of_parquet(case, metrics, options)
 
 
-def by_executor(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
+def by_executor(case, metrics, options):
     with ThreadPoolExecutor(2) as pool:
         return se.evaluate(case.positions, case.validation, metrics, client=pool, **options)
 
 
-def by_parquet_and_executor(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
+def by_parquet_and_executor(case, metrics, options):
     with ThreadPoolExecutor(2) as pool:
         return of_parquet(case, metrics, options | {"client": pool})
 
 
-WAYS: list[Way] = [
+WAYS = [
     by_objects,
     by_frames,
     by_labelled_objects,

@@ -4,20 +4,16 @@ For tests that all ways to an evaluation give one number. Conventions are read, 
 what the package computes with them is written out here, or in the oracle.
 """
 
-from __future__ import annotations
-
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import oracle
 import pandas as pd
 from cases import to_csr
 from merge_cases import same_numbers, same_random
-from scipy.sparse import csr_matrix
 
-import sparse_eval as se
-from sparse_eval.metrics.conventions import CONVENTIONS, Convention
+from sparse_eval.metrics.conventions import CONVENTIONS
 
 K = 3
 PER_USER = ("ndcg", "dcg", "recall", "precision", "map", "hit_rate")
@@ -40,24 +36,24 @@ class Case(NamedTuple):
     n_items: int
 
     @property
-    def positions(self) -> csr_matrix:
+    def positions(self):
         return to_csr(self.ranked, np.int64, self.n_items)
 
     @property
-    def validation(self) -> csr_matrix:
+    def validation(self):
         return to_csr(self.gains, np.float64, self.n_items)
 
     @property
-    def tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+    def tables(self):
         """The rows of both sides, in the order of the users."""
         order, lists = ("rank", self.ranked) if self.scores is None else ("score", self.scores)
         return rows_of(lists, order), rows_of(self.gains, "gain")
 
     @property
-    def has_gaps(self) -> bool:
+    def has_gaps(self):
         return any(sorted(row.values()) != list(range(1, len(row) + 1)) for row in self.ranked)
 
-    def accepted(self, convention: str) -> Case:
+    def accepted(self, convention):
         """Return the case with gains that a convention accepts."""
         if CONVENTIONS[convention].zeros != "error":
             return self
@@ -65,7 +61,7 @@ class Case(NamedTuple):
             gains=[{i: gain or 1.0 for i, gain in row.items()} for row in self.gains]
         )
 
-    def metrics(self, convention: str, *, lists: bool = True) -> list[str]:
+    def metrics(self, convention, *, lists=True):
         """Return the metrics that the convention and the lists allow."""
         rules = CONVENTIONS[convention]
         names = [*PER_USER, "mrr"] + (["coverage"] if lists and not self.has_gaps else [])
@@ -76,18 +72,18 @@ class Case(NamedTuple):
         ]
 
 
-def rows_of(rows: list[dict[int, Any]], value: str) -> pd.DataFrame:
+def rows_of(rows, value):
     triples = [(u, item, x) for u, row in enumerate(rows) for item, x in sorted(row.items())]
     frame = pd.DataFrame(triples, columns=["user", "item", value])
     return frame.astype({"user": np.int64, "item": np.int64, value: np.float64})
 
 
-def make_case(seed: int, *, kind: str = "ranks", graded: bool = True, n_users: int = 0) -> Case:
+def make_case(seed, *, kind="ranks", graded=True, n_users=0):
     rng = np.random.default_rng(seed)
     n_users, n_items = n_users or int(rng.integers(1, 9)), int(rng.integers(2, 9))
-    ranked: list[oracle.Ranked] = []
-    scores: list[dict[int, float]] = []
-    gains: list[oracle.Gains] = []
+    ranked = []
+    scores = []
+    gains = []
     for user in range(n_users):
         length = 0 if user and rng.random() < 0.25 else int(rng.integers(1, n_items + 1))
         items = rng.permutation(n_items)[:length].tolist()
@@ -115,7 +111,7 @@ def make_case(seed: int, *, kind: str = "ranks", graded: bool = True, n_users: i
     return Case(ranked, gains, scores if kind == "ties" else None, n_items)
 
 
-def same(found: se.Evaluation, expected: se.Evaluation) -> None:
+def same(found, expected):
     """Check that means, deviations, intervals, random baselines and users' values have one bits."""
     same_numbers(found, expected)
     same_random(found, expected)
@@ -127,7 +123,7 @@ def same(found: se.Evaluation, expected: se.Evaluation) -> None:
         )
 
 
-def check_against_plain(ev: se.Evaluation, case: Case, k: int = K) -> None:
+def check_against_plain(ev, case, k=K):
     """Check means and values of users against plain Python."""
     for metric in ev.metrics:
         mean, values = plain(case, CONVENTIONS[ev.convention], metric.name, k)
@@ -138,9 +134,7 @@ def check_against_plain(ev: se.Evaluation, case: Case, k: int = K) -> None:
             )
 
 
-def plain(
-    case: Case, convention: Convention, name: str, k: int = K
-) -> tuple[float, list[float] | None]:
+def plain(case, convention, name, k=K):
     """Return a metric of all users, and of each, None where it has no values of users."""
     listed = [bool(row) for row in case.ranked]
     relevant = [any(gain > 0 for gain in row.values()) for row in case.gains]
@@ -166,7 +160,7 @@ def plain(
     options = dict(convention.options.get(name, {}))
     if options.pop("average", "macro") == "micro":
         users = zip(case.ranked, case.gains, counted, strict=True)
-        cases: list[oracle.Case] = [(a, b, None) for a, b, counts in users if counts]
+        cases = [(a, b, None) for a, b, counts in users if counts]
         return oracle.micro(name, options, k, cases), None
     values = [
         _of_user(convention, name, options, k, case.ranked[user], case.gains[user])
@@ -178,15 +172,8 @@ def plain(
     return oracle.mean_of_defined(values), values
 
 
-def _of_user(
-    convention: Convention,
-    name: str,
-    options: dict[str, str],
-    k: int,
-    ranked: oracle.Ranked,
-    gains: oracle.Gains,
-) -> float:
-    depth: float = math.inf if name in convention.uncut else k
+def _of_user(convention, name, options, k, ranked, gains):
+    depth = math.inf if name in convention.uncut else k
     if name not in ("dcg", "ndcg") and convention.zeros != "hit":
         return oracle.value(name, options, None if depth == math.inf else k, ranked, gains)
     relevant = {item: gain for item, gain in gains.items() if gain > 0}
@@ -207,7 +194,7 @@ def _of_user(
         return sum(i / rank for i, (rank, _) in enumerate(hits, 1)) / n
     form = options.get("gain", "linear")
 
-    def dcg(pairs: list[tuple[int, float]]) -> float:
+    def dcg(pairs):
         worths = {gain: {"binary": 1.0, "exp": 2**gain - 1}.get(form, gain) for _, gain in pairs}
         return sum(
             worths[gain] / math.log2(max(rank + convention.shift, 2)) for rank, gain in pairs

@@ -1,7 +1,5 @@
 """Gains of events: what `Relevance.from_frame` makes of their names."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,7 +21,7 @@ EVENTS = pd.DataFrame(
 WORTH = {"shown": 0, "view": 1, "cart": 2, "purchase": 3, "return": 9}
 
 
-def test_events_are_worth_their_largest_gain() -> None:
+def test_events_are_worth_their_largest_gain():
     before = EVENTS.copy(deep=True)
     relevance = Relevance.from_frame(EVENTS, event="event", gains=WORTH)
     assert relevance.users.tolist() == [*"abc"]
@@ -40,7 +38,7 @@ def test_events_are_worth_their_largest_gain() -> None:
     pd.testing.assert_frame_equal(EVENTS, before)
 
 
-def test_events_may_be_of_any_type() -> None:
+def test_events_may_be_of_any_type():
     expected = Relevance.from_frame(EVENTS, event="event", gains=WORTH).gains.tolist()
     as_category = EVENTS.astype({"event": "category"})
     assert Relevance.from_frame(as_category, event="event", gains=WORTH).gains.tolist() == expected
@@ -58,7 +56,7 @@ def test_events_may_be_of_any_type() -> None:
     ),
     st.sampled_from(["max", "sum"]),
 )
-def test_what_is_combined_equals_pandas(rows: list[tuple[str, str, float]], combine: str) -> None:
+def test_what_is_combined_equals_pandas(rows, combine):
     df = pd.DataFrame(rows, columns=["user", "item", "gain"])
     relevance = Relevance.from_frame(df, gain="gain", combine=combine)
     expected = df.groupby(["user", "item"])["gain"].agg(combine)
@@ -82,6 +80,6 @@ def test_what_is_combined_equals_pandas(rows: list[tuple[str, str, float]], comb
         *({"event": "event", "gains": WORTH | {"view": bad}} for bad in (-1, 10**400, "1", True)),
     ],
 )
-def test_refuses_events(options: dict[str, object]) -> None:
+def test_refuses_events(options):
     with raises(InvalidDataError):
         Relevance.from_frame(EVENTS.assign(worth=1), **options)

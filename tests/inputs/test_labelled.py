@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ USERS, ITEMS = Axis.of(["ann", "bob"]), Axis.of([10, 20, 30])
 
 
 @pytest.fixture
-def matrix() -> LabelledMatrix:
+def matrix():
     return LabelledMatrix.of(sparse.csr_matrix([[1.0, 0, 2], [0, 3, 0]]), USERS, ITEMS, "train")
 
 
@@ -28,7 +27,7 @@ def matrix() -> LabelledMatrix:
         lambda m: pickle.loads(pickle.dumps(m)),  # noqa: S301
     ],
 )
-def test_copies_keep_labels(matrix: LabelledMatrix, change: Any) -> None:
+def test_copies_keep_labels(matrix, change):
     changed = change(matrix)
     assert changed.users.equals(USERS)
     assert changed.items.equals(ITEMS)
@@ -43,12 +42,12 @@ def test_copies_keep_labels(matrix: LabelledMatrix, change: Any) -> None:
     "change",
     [lambda m: m[1:], lambda m: m[:, [2, 0]], lambda m: m + m, lambda m: m.csr @ m, list],
 )
-def test_there_is_no_way_to_lose_labels(matrix: LabelledMatrix, change: Any) -> None:
+def test_there_is_no_way_to_lose_labels(matrix, change):
     with pytest.raises(TypeError):
         change(matrix)
 
 
-def test_the_plain_matrix_shares_its_arrays() -> None:
+def test_the_plain_matrix_shares_its_arrays():
     given = sparse.csr_matrix([[1.0, 0, 2], [0, 3, 0]])
     for other in (given, sparse.csr_array(given)):
         matrix = LabelledMatrix.of(other, USERS, None)
@@ -60,11 +59,11 @@ def test_the_plain_matrix_shares_its_arrays() -> None:
         turned.train[0]
 
 
-def same(labels: tuple[Any, Any], others: tuple[Any, Any]) -> bool:
+def same(labels, others):
     return all(one is other for one, other in zip(labels, others, strict=True))
 
 
-def test_interactions_and_holdouts_label_their_matrices() -> None:
+def test_interactions_and_holdouts_label_their_matrices():
     clicks = se.datasets.synthetic(n_users=30, n_items=20, seed=0)
     assert same(labels_of(clicks.matrix()), (clicks.users, clicks.items))
     for source in (clicks, clicks.matrix()):

@@ -1,10 +1,5 @@
 """What `Rankings` and `Relevance` accept, refuse, and leave untouched."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,7 +18,7 @@ GAINS = np.array([[0, 3, 0, 1], [0, 0, 2, 0], [1, 0, 0, 1]])
 METRICS = ["ndcg@3", "dcg", "map@10", "recall@2", "mrr"]
 
 
-def columns(predictions: object, validation: object) -> np.ndarray:
+def columns(predictions, validation):
     return se.evaluate(predictions, validation, METRICS).columns
 
 
@@ -33,8 +28,8 @@ EXPECTED = columns(sparse.csr_matrix(POSITIONS), sparse.csr_matrix(GAINS))
 @pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.float32])
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 @pytest.mark.parametrize("of", [sparse.csr_matrix, sparse.csr_array])
-def test_any_numeric_dtype_and_index_width(of: type, index: type, dtype: type) -> None:
-    def make(dense: np.ndarray) -> object:
+def test_any_numeric_dtype_and_index_width(of, index, dtype):
+    def make(dense):
         matrix = of(dense.astype(dtype))
         matrix.indices, matrix.indptr = matrix.indices.astype(index), matrix.indptr.astype(index)
         return matrix
@@ -49,14 +44,14 @@ def test_any_numeric_dtype_and_index_width(of: type, index: type, dtype: type) -
         (Relevance.from_csr, [-1, np.nan, np.inf]),
     ],
 )
-def test_refuses_positions_and_gains(make: Any, values: list[float]) -> None:
+def test_refuses_positions_and_gains(make, values):
     for value in values:
         matrix = sparse.csr_matrix(([1, value], [0, 2], [0, 1, 2]), shape=(2, 3))
         with raises(InvalidDataError, row=1):
             make(matrix)
 
 
-def test_a_position_is_taken_once() -> None:
+def test_a_position_is_taken_once():
     for n in (2, 40):  # short rows and long ones are ordered in different ways
         row = np.arange(1, n + 1)
         row[-1] = row[0]
@@ -65,7 +60,7 @@ def test_a_position_is_taken_once() -> None:
             Rankings.from_positions(matrix)
 
 
-def test_refuses_other_matrices() -> None:
+def test_refuses_other_matrices():
     for matrix in (GAINS, sparse.csr_matrix(GAINS).astype(complex), sparse.coo_array(GAINS[0])):
         for make in (Rankings.from_positions, Relevance.from_csr):
             with raises(InvalidDataError):
@@ -77,7 +72,7 @@ def test_refuses_other_matrices() -> None:
         lambda n: st.lists(st.lists(st.integers(0, n - 1), unique=True), min_size=1, max_size=5)
     )
 )
-def test_positions_survive_the_way_there_and_back(lists: list[list[int]]) -> None:
+def test_positions_survive_the_way_there_and_back(lists):
     k = max(map(len, lists))
     ids = np.array([row + [-1] * (k - len(row)) for row in lists]).reshape(len(lists), k)
     matrix = Rankings.from_topk(ids, shape=(len(lists), 8)).to_positions()
@@ -88,7 +83,7 @@ def test_positions_survive_the_way_there_and_back(lists: list[list[int]]) -> Non
         assert matrix[user].toarray().ravel()[row].tolist() == list(range(1, len(row) + 1))
 
 
-def test_lists_longer_than_a_machine_word_may_not_repeat_either() -> None:
+def test_lists_longer_than_a_machine_word_may_not_repeat_either():
     ids = np.arange(200)[None, :]
     assert Rankings.from_topk(ids).lengths.tolist() == [200]
     repeated = ids.copy()
@@ -112,13 +107,13 @@ def test_lists_longer_than_a_machine_word_may_not_repeat_either() -> None:
         (np.array([[2**40]], np.uint64), None, None),
     ],
 )
-def test_refuses_lists(ids: object, users: object, shape: object) -> None:
+def test_refuses_lists(ids, users, shape):
     with raises(InvalidDataError):
         Rankings.from_topk(ids, user_rows=users, shape=shape)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint32])
-def test_lists_of_users_in_any_order(dtype: type) -> None:
+def test_lists_of_users_in_any_order(dtype):
     ids = np.array([[2, 1], [0, 3]], dtype)
     ids.flags.writeable = False
     rankings = Rankings.from_topk(ids, user_rows=[5, 1])
@@ -145,12 +140,12 @@ LISTS = pd.DataFrame({"user": [*"baa"], "item": [*"xyy"], "rank": [2, 1, 3], "te
         (MANY.loc[[0, *MANY.index]].assign(item=range(10)), {"rank": "rank"}, 0),  # of many users
     ],
 )
-def test_refuses_frames(frame: object, options: dict[str, str], user: str | None) -> None:
+def test_refuses_frames(frame, options, user):
     with raises(InvalidDataError, user=user):
         Rankings.from_frame(frame, **options)
 
 
-def test_labels_must_fit() -> None:
+def test_labels_must_fit():
     matrix = sparse.csr_matrix(GAINS)
     with raises(InvalidDataError):
         Relevance.from_csr(matrix, users=["a", "b"])
@@ -162,7 +157,7 @@ def test_labels_must_fit() -> None:
         )
 
 
-def test_shapes_are_padded_never_cut() -> None:
+def test_shapes_are_padded_never_cut():
     lists = Rankings.from_topk([[7, 1]])  # item 7 is outside of the validation matrix
     ev = se.evaluate(lists, sparse.csr_matrix(GAINS), ["mrr@2", "recall@2"])
     assert ev.values("mrr@2").tolist() == [0.5, 0.0, 0.0]  # users without lists count 0
@@ -192,9 +187,7 @@ CSR, CSC, COO = sparse.csr_matrix(GAINS), sparse.csc_matrix(np.eye(3)), sparse.c
         (sparse.bsr_matrix(np.eye(3), blocksize=(1, 1)), "indices", [99, 1, 2], {}),
     ],
 )
-def test_damaged_matrices_do_not_reach_compiled_code(
-    matrix: Any, part: str, values: list[int], place: dict[str, int]
-) -> None:
+def test_damaged_matrices_do_not_reach_compiled_code(matrix, part, values, place):
     bad = matrix.copy()
     setattr(bad, part, np.array(values, np.int32))
     for make in (Rankings.from_positions, Relevance.from_csr):
@@ -204,7 +197,7 @@ def test_damaged_matrices_do_not_reach_compiled_code(
         se.split.random(bad)
 
 
-def test_a_sum_hides_no_negative_gain() -> None:
+def test_a_sum_hides_no_negative_gain():
     pairs = sparse.coo_matrix(([-1.0, 3.0], ([0, 0], [1, 1])), shape=(1, 2))
     for matrix in (pairs, sparse.csr_matrix(([-1.0, 3.0], [1, 1], [0, 2]), shape=(1, 2))):
         with raises(InvalidDataError, row=0):
@@ -212,13 +205,13 @@ def test_a_sum_hides_no_negative_gain() -> None:
 
 
 @pytest.mark.parametrize("position", [2**20, 2**31 - 1])
-def test_positions_as_deep_as_a_catalogue(position: int) -> None:
+def test_positions_as_deep_as_a_catalogue(position):
     ev = se.evaluate(sparse.csr_matrix([[position]]), sparse.csr_matrix([[1]]), ["mrr", "dcg"])
     assert ev["mrr"] == 1 / position
     assert ev["dcg"] == pytest.approx(1 / np.log2(position + 1), rel=1e-15)
 
 
-def test_small_gains_keep_their_digits() -> None:
+def test_small_gains_keep_their_digits():
     gains = [1e-17, 1e-10, 0.25]
     for gain in gains:
         ev = se.evaluate(
@@ -230,7 +223,7 @@ def test_small_gains_keep_their_digits() -> None:
         assert ev["ndcg(gain=exp)@1"] == 1.0
 
 
-def test_tuples_are_labels_too() -> None:
+def test_tuples_are_labels_too():
     users = [("a", 1), ("a", 2), ("b", 1)]
     relevance = Relevance.from_csr(sparse.csr_matrix(GAINS), users=users)
     ev = se.evaluate(sparse.csr_matrix(POSITIONS), relevance, "mrr")
@@ -242,12 +235,12 @@ def test_tuples_are_labels_too() -> None:
 
 
 @pytest.mark.parametrize("bad", [0, -1, np.nan, np.inf, True])
-def test_refuses_thresholds(bad: float) -> None:
+def test_refuses_thresholds(bad):
     with raises(InvalidDataError, argument="threshold"):
         Relevance.from_csr(sparse.csr_matrix(GAINS), threshold=bad)
 
 
-def test_a_threshold_that_no_gain_reaches() -> None:
+def test_a_threshold_that_no_gain_reaches():
     assert Relevance.from_csr(sparse.csr_matrix(GAINS), threshold=2).n_relevant.tolist() == [
         1,
         1,
@@ -267,7 +260,7 @@ def test_a_threshold_that_no_gain_reaches() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"memory": 1 << 24}, {"keep": "totals"}])
-def test_refuses_positions_that_are_stored_twice(options: dict[str, Any], tmp_path: Path) -> None:
+def test_refuses_positions_that_are_stored_twice(options, tmp_path):
     repeated = sparse.coo_matrix(([1, 2], ([1, 1], [2, 2])), shape=(2, 3))
     gains = sparse.csr_matrix([[0, 1, 0], [0, 1, 1]])
     sparse.save_npz(tmp_path / "p.npz", repeated)
@@ -280,7 +273,7 @@ def test_refuses_positions_that_are_stored_twice(options: dict[str, Any], tmp_pa
 
 
 @pytest.mark.parametrize("mode", ["r", "r+", "c"])
-def test_pages_that_are_released_hold_what_was_written_to_them(mode: Any, tmp_path: Path) -> None:
+def test_pages_that_are_released_hold_what_was_written_to_them(mode, tmp_path):
     np.save(tmp_path / "values.npy", np.arange(9000.0))
     values = np.load(tmp_path / "values.npy", mmap_mode=mode)
     if mode != "r":

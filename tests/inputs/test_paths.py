@@ -1,13 +1,9 @@
 """What paths mean: each kind of file and folder, as each argument."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import zipfile
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,17 +28,17 @@ TRUTH = (TRAIN + HELD).tocsr()
 
 
 @pytest.fixture(scope="module")
-def model() -> Any:
+def model():
     return se.train_als(TRAIN, factors=4, iterations=2)
 
 
 @pytest.fixture(scope="module")
-def whole(model: Any) -> se.Evaluation:
+def whole(model):
     """Return the evaluation that every pair of sides gives."""
     return se.evaluate_model(model, TRAIN, HELD, METRICS)
 
 
-def rows(side: Any, value: str) -> pd.DataFrame:
+def rows(side, value):
     coo = sparse.coo_matrix(side)
     return pd.DataFrame({"user": coo.row, "item": coo.col, value: coo.data}).astype(
         {"user": "int64", "item": "int64"}
@@ -50,7 +46,7 @@ def rows(side: Any, value: str) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def paths(model: Any, whole: se.Evaluation, tmp_path_factory: Any) -> dict[str, Path]:
+def paths(model, whole, tmp_path_factory):
     """Return a file or folder of every kind: recommendations, gains, seen items and a model."""
     folder = tmp_path_factory.mktemp("kinds")
     positions = whole.rankings.to_positions()
@@ -118,20 +114,18 @@ NEITHER = [*BROKEN, "missing", "pages.zip", "array.npy", "nothing", "notes"]
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_kind_of_each_file_and_folder(name: str, paths: dict[str, Path]) -> None:
+def test_kind_of_each_file_and_folder(name, paths):
     assert kind_of(paths[name]) is KINDS[name]
     assert kind_of(str(paths[name])) is KINDS[name]
 
 
 @pytest.mark.parametrize("name", NEITHER)
-def test_refuses_what_is_of_no_kind(name: str, paths: dict[str, Path]) -> None:
+def test_refuses_what_is_of_no_kind(name, paths):
     with raises(InvalidFileError, path=paths[name]):
         kind_of(paths[name])
 
 
-def evaluated(
-    argument: str, path: Path, paths: dict[str, Path], model: Any, memory: int | None
-) -> se.Evaluation:
+def evaluated(argument, path, paths, model, memory):
     """Evaluate with a path as one argument, and the other sides with ids of the same type."""
     kind = KINDS.get(path.name)
     if argument == "model":
@@ -141,7 +135,7 @@ def evaluated(
         return se.evaluate_model(model, metrics=METRICS, memory=memory, **sides)
     text = kind in (Kind.RUN, Kind.QRELS)  # whose ids are text
     names = ("als.run", "test.qrels") if text else ("recs.csv", "held.parquet")
-    sides: dict[str, Any] = dict(zip(("predictions", "validation"), names, strict=True))
+    sides = dict(zip(("predictions", "validation"), names, strict=True))
     sides = {side: paths[name] for side, name in sides.items()}
     if kind in (Kind.CSR_FOLDER, Kind.MATRIX):
         sides = {"predictions": paths["recs-npy"], "validation": HELD}
@@ -159,7 +153,7 @@ MATRICES = {name for name in KINDS if KINDS[name] in (Kind.CSR_FOLDER, Kind.MATR
 TABLES = {name for name in KINDS if KINDS[name].is_table}
 
 #: The files that each argument takes, with the same numbers; and files that it takes for others.
-ARGUMENTS: dict[str, tuple[set[str], set[str]]] = {
+ARGUMENTS = {
     "predictions": (RANKED, MATRICES),
     "validation": (GAINS, MATRICES | TABLES),
     "train": (set(), MATRICES | TABLES | GAINS),
@@ -171,9 +165,7 @@ ARGUMENTS: dict[str, tuple[set[str], set[str]]] = {
 
 @pytest.mark.parametrize("argument", ARGUMENTS)
 @pytest.mark.parametrize("name", [*KINDS, *NEITHER])
-def test_arguments(
-    name: str, argument: str, model: Any, paths: dict[str, Path], whole: se.Evaluation
-) -> None:
+def test_arguments(name, argument, model, paths, whole):
     alike, taken = ARGUMENTS[argument]
     for memory in (None, 1 << 28) if "model" in argument else (None,):
         evaluate = partial(evaluated, argument, paths[name], paths, model, memory)
@@ -187,7 +179,7 @@ def test_arguments(
 
 
 @pytest.mark.parametrize("name", sorted(SEEN | GAINS))
-def test_train_of_lists(name: str, paths: dict[str, Path]) -> None:
+def test_train_of_lists(name, paths):
     numbered = KINDS[name] in (Kind.CSR_FOLDER, Kind.MATRIX)
     suffix = "qrels" if name.startswith("test") else "csv"
     recs = {"qrels": "als.run", "csv": "recs.csv"}[suffix]
@@ -198,9 +190,7 @@ def test_train_of_lists(name: str, paths: dict[str, Path]) -> None:
     assert found["novelty@2"] == pytest.approx(expected["novelty@2"])
 
 
-def test_text_that_is_packed_is_read_whatever_it_is_called(
-    paths: dict[str, Path], tmp_path: Path
-) -> None:
+def test_text_that_is_packed_is_read_whatever_it_is_called(paths, tmp_path):
     packed = tmp_path / "recs"
     packed.write_bytes(gzip.compress(paths["recs.csv"].read_bytes()))
     assert kind_of(packed) is Kind.CSV

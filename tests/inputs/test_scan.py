@@ -1,10 +1,5 @@
 """Tables whose columns are named: every library, other names on each side, and what is refused."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,7 +17,7 @@ RECS_NAMES = {"user": "who", "item": "a `what`.x", "rank": "place", "score": "po
 TRUTH_NAMES = {"user": "reader", "item": "user", "gain": "item"}
 
 
-def tables(*, text: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
+def tables(*, text=False):
     """Return lists with ranks and scores of one order, and gains, in no order."""
     rng = np.random.default_rng(0)
     n_users, n_items, length = 30, 12, 4
@@ -49,7 +44,7 @@ def tables(*, text: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
     return sides[0], sides[1]
 
 
-def expected_of(recs: pd.DataFrame, truth: pd.DataFrame) -> se.Evaluation:
+def expected_of(recs, truth):
     return se.evaluate(
         se.Rankings.from_frame(recs, rank="rank"),
         se.Relevance.from_frame(truth, gain="gain"),
@@ -62,7 +57,7 @@ LIBRARIES = ["pandas", "polars", "lazy polars", "arrow", "reader", "duckdb", "cs
 
 @pytest.mark.parametrize("order", ["rank", "score"])
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_other_names_on_each_side(library: str, order: str, tmp_path: Path) -> None:
+def test_other_names_on_each_side(library, order, tmp_path):
     recs, truth = tables(text=order == "rank")
     rankings = se.Rankings.scan(
         made(library, recs.rename(columns=RECS_NAMES), tmp_path, "recs"),
@@ -85,9 +80,7 @@ def test_other_names_on_each_side(library: str, order: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("memory", [None, 1 << 24])
 @pytest.mark.parametrize("side", [0, 1])
-def test_whole_numbers_of_a_text_file_beside_text(
-    side: int, memory: int | None, tmp_path: Path
-) -> None:
+def test_whole_numbers_of_a_text_file_beside_text(side, memory, tmp_path):
     sides = [frame.astype({"user": str, "item": str}) for frame in tables()]
     # One side has a user and an item more, which are no numbers.
     row = pd.DataFrame({"user": "x", "item": "y", "rank": 1, "score": 0.0, "gain": 0.0}, [0])
@@ -97,14 +90,14 @@ def test_whole_numbers_of_a_text_file_beside_text(
 
 
 @pytest.mark.parametrize("table", [3, np.eye(2), {"user": [1]}, se.Rankings.scan("a.csv")])
-def test_refuses_what_is_no_table(table: Any) -> None:
+def test_refuses_what_is_no_table(table):
     good = pd.DataFrame({"user": [1], "item": [1], "rank": [1]})
     for sides in ((se.Rankings.scan(table), good), (good, se.Relevance.scan(table))):
         with raises(InvalidDataError):
             se.evaluate(*sides, METRICS)
 
 
-REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+REFUSED = {
     "two orders": ({"rank": "rank", "score": "score"}, {}),
     "no such user": ({"user": "who", "rank": "rank"}, {}),
     "no such gain": ({"rank": "rank"}, {"gain": "worth"}),
@@ -115,7 +108,7 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("library", ["pandas", "csv", "parquet"])
 @pytest.mark.parametrize("name", REFUSED)
-def test_refuses_columns(name: str, library: str, tmp_path: Path) -> None:
+def test_refuses_columns(name, library, tmp_path):
     of_recs, of_truth = REFUSED[name]
     sides = [
         made(library, frame, tmp_path, side)
@@ -129,14 +122,14 @@ def test_refuses_columns(name: str, library: str, tmp_path: Path) -> None:
         assert str(tmp_path) in str(told.value)
 
 
-def test_refuses_a_column_that_is_there_twice() -> None:
+def test_refuses_a_column_that_is_there_twice():
     recs, truth = tables()
     twice = pd.concat([recs, recs[["user"]]], axis=1)
     with raises(InvalidDataError, column="user"):
         se.evaluate(se.Rankings.scan(twice, rank="rank"), truth, METRICS)
 
 
-def test_ids_of_a_csv_are_whole_numbers_only_if_all_are(tmp_path: Path) -> None:
+def test_ids_of_a_csv_are_whole_numbers_only_if_all_are(tmp_path):
     recs, truth = tables()
     truth["user"] += 2**62  # 19 digits, which int64 holds
     recs["user"] += 2**62

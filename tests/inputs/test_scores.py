@@ -1,7 +1,5 @@
 """Lists from scores: their order where some are equal, and scores that are refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -30,12 +28,12 @@ from sparse_eval.inputs.side_data import align, match
         (sparse.coo_matrix(([1.0, 2.0], ([0, 0], [1, 1]))), {}),
     ],
 )
-def test_refuses_scores(scores: object, options: dict[str, object]) -> None:
+def test_refuses_scores(scores, options):
     with raises(InvalidDataError):
         Rankings.from_scores(scores, **options)
 
 
-def test_ties_average_has_no_positions_and_few_metrics() -> None:
+def test_ties_average_has_no_positions_and_few_metrics():
     lists = Rankings.from_scores([[1.0, 1.0]], ties="average")
     for call in (lists.to_frame, lists.to_positions):
         with raises(InvalidDataError):
@@ -48,7 +46,7 @@ def test_ties_average_has_no_positions_and_few_metrics() -> None:
     )
 
 
-def test_a_list_cut_inside_a_tie_has_nothing_beyond_its_length() -> None:
+def test_a_list_cut_inside_a_tie_has_nothing_beyond_its_length():
     cut = Rankings.from_scores([[1.0, 1.0, 1.0]], k=2, ties="average")
     plain = Rankings.from_scores([[1.0, 1.0, 1.0]], k=2)
     truth = sparse.csr_matrix([[1, 1, 1]])
@@ -69,13 +67,11 @@ def test_a_list_cut_inside_a_tie_has_nothing_beyond_its_length() -> None:
     st.sampled_from([np.float32, np.float64]),
     st.sets(st.integers(0, 4)),
 )
-def test_orders_all_but_what_was_seen_or_is_minus_infinity(
-    scores: list[list[float]], k: int, ties: str, stored: bool, dtype: type, hidden: set[int]
-) -> None:
+def test_orders_all_but_what_was_seen_or_is_minus_infinity(scores, k, ties, stored, dtype, hidden):
     dense = np.array(scores, dtype).reshape(len(scores), 5)
     before = dense.copy()
     seen = sparse.csr_matrix(np.isin(np.arange(5), list(hidden)) & np.ones(dense.shape, bool))
-    matrix: object = dense
+    matrix = dense
     if stored:  # every score, zeros too
         parts = (dense.ravel(), np.tile(np.arange(5), len(scores)), np.arange(len(scores) + 1) * 5)
         matrix = sparse.csr_matrix(parts, shape=dense.shape)
@@ -100,10 +96,10 @@ def test_orders_all_but_what_was_seen_or_is_minus_infinity(
         assert list(zip(*(part[entries].tolist() for part in found), strict=True)) == expected
 
 
-def test_equal_scores_in_a_frame() -> None:
+def test_equal_scores_in_a_frame():
     df = pd.DataFrame({"user": "u", "item": ["9", "é", "10", "Z"], "score": [1, 1, 1, 2]})
 
-    def found(frame: pd.DataFrame, **options: str) -> list[object]:
+    def found(frame, **options):
         rankings = Rankings.from_frame(frame, score="score", **options)
         return rankings.items_index[rankings.items].tolist()
 
@@ -120,14 +116,14 @@ def test_equal_scores_in_a_frame() -> None:
     assert se.evaluate(average, truth, "dcg@4")["dcg@4"] == pytest.approx(expected, rel=1e-15)
 
 
-def test_refuses_other_ties() -> None:
+def test_refuses_other_ties():
     df = pd.DataFrame({"user": [*"aa"], "item": [*"xy"], "score": [1, 1], "rank": [1, 2]})
     for options in ({"rank": "rank", "ties": "item"}, {"score": "score", "ties": "first"}):
         with raises(InvalidDataError, argument="ties"):
             Rankings.from_frame(df, **options)
 
 
-def test_whole_scores_that_floats_would_tie_are_refused() -> None:
+def test_whole_scores_that_floats_would_tie_are_refused():
     scores = np.array([[2**53, 2**53 + 1]])
     for whole in (scores, sparse.csr_matrix(scores), scores.astype(np.uint64)):
         with raises(InvalidDataError, argument="scores"):
@@ -138,7 +134,7 @@ def test_whole_scores_that_floats_would_tie_are_refused() -> None:
             se.Rankings.from_frame(frame.astype({"score": kind}), score="score")
 
 
-def test_pessimistic_ties_are_ordered_by_gain_and_then_by_id() -> None:
+def test_pessimistic_ties_are_ordered_by_gain_and_then_by_id():
     lists = se.Rankings.from_scores(np.array([[1.0, 1, 1, 1, 1]]), k=3, ties="pessimistic")
     for gains, expected in (
         ([0.0, 2, 0, 1, 0], [0, 2, 4]),

@@ -1,7 +1,5 @@
 """Arrow reads delimited text as it is read line by line, or leaves it to that."""
 
-from __future__ import annotations
-
 import bz2
 import csv
 import gzip
@@ -9,7 +7,6 @@ import re
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -54,7 +51,7 @@ SOUP = [
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> tuple[str, str]:
+def tables(draw):
     """Draw a table, mostly of plain lines, and its separator."""
     sep = draw(st.sampled_from([",", ",", ",", "\t", "::", "§", " "]))
     end = draw(st.sampled_from(["\n", "\n", "\r\n", "\r"]))
@@ -71,7 +68,7 @@ def tables(draw: st.DrawFn) -> tuple[str, str]:
     return mark + end.join(rows) + draw(st.sampled_from(["", end, end + end])), sep
 
 
-def outcome(path: Path, fields: list[Field], **options: object) -> object:
+def outcome(path, fields, **options):
     """Return all rows, types and warnings, or the error."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -88,7 +85,7 @@ def outcome(path: Path, fields: list[Field], **options: object) -> object:
     return rows.schema, plain, table.n_skipped, [str(each.message) for each in told]
 
 
-def refuse(*_: object) -> None:
+def refuse(*_):
     raise text._UnlikeError
 
 

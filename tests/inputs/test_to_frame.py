@@ -1,7 +1,5 @@
 """Rankings as frames, and back."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from hypothesis import given
@@ -19,7 +17,7 @@ IDS = st.one_of(
 
 
 @st.composite
-def frames(draw: st.DrawFn) -> pd.DataFrame:
+def frames(draw):
     """Draw lists with gaps, in any order of their rows."""
     users, items = draw(IDS), draw(IDS)
     rows = []
@@ -37,7 +35,7 @@ def frames(draw: st.DrawFn) -> pd.DataFrame:
 
 
 @given(frames())
-def test_comes_back_from_a_frame(frame: pd.DataFrame) -> None:
+def test_comes_back_from_a_frame(frame):
     lists = se.Rankings.from_frame(frame, rank="rank")
     found = lists.to_frame()
     assert set(found.itertuples(index=False, name=None)) == set(
@@ -54,7 +52,7 @@ def test_comes_back_from_a_frame(frame: pd.DataFrame) -> None:
     assert (found["rank"].groupby(found["user"], sort=False).diff().dropna() > 0).all()
 
 
-def test_rows_and_columns_without_labels_are_numbers() -> None:
+def test_rows_and_columns_without_labels_are_numbers():
     ids = [[4, -1, 2], [-1, -1, -1], [0, 1, 3]]
     lists = se.Rankings.from_topk(ids, shape=(4, 9))
     found = lists.to_frame()

@@ -5,11 +5,10 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from sparse_eval.inputs.side_data import as_training
-from sparse_eval.inputs.training import Training
 
 
 @pytest.fixture
-def training() -> Training:
+def training():
     stored = ([3.0, 0.0, 1.0, 2.0, 0.0, 5.0], [0, 2, 1, 2, 0, 2], [0, 2, 4, 5, 6])
     return as_training(csr_matrix(stored, shape=(4, 3)), 5, 3)
 

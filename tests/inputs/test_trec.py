@@ -1,10 +1,6 @@
 """TREC runs and judgements: reading, writing, and reading back what was written."""
 
-from __future__ import annotations
-
 import gzip
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -33,8 +29,8 @@ USERS = TEXT.filter(lambda text: not text.startswith("#"))
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Callable[..., Path]:
-    def write(content: str | bytes, name: str = "file.txt") -> Path:
+def write(tmp_path):
+    def write(content, name="file.txt"):
         path = tmp_path / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
@@ -42,12 +38,12 @@ def write(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-def lists(rankings: Rankings) -> dict[object, list[object]]:
+def lists(rankings):
     """Return the list of each user, by label."""
     return rankings.to_frame().groupby("user")["item"].agg(list).to_dict()
 
 
-def judgements(relevance: Relevance) -> dict[tuple[object, object], float]:
+def judgements(relevance):
     """Return the gain of each pair, by label."""
     n_users, n_items = relevance.shape
     users = range(n_users) if relevance.users is None else relevance.users.tolist()
@@ -70,16 +66,14 @@ def judgements(relevance: Relevance) -> dict[tuple[object, object], float]:
         ("f.run.gz", lambda text: gzip.compress(text.encode())),
     ],
 )
-def test_reads_any_white_space_line_ends_and_compression(
-    write: Callable[..., Path], name: str, change: Callable[[str], str | bytes]
-) -> None:
+def test_reads_any_white_space_line_ends_and_compression(write, name, change):
     found = lists(trec.read_run(write(change(RUN), name)))
     assert found == {"u1": ["eggs"], "u2": ["eggs", "milk", "9"]}  # by score, whatever the ranks
     relevance = trec.read_qrels(write(change(QRELS), name))
     assert judgements(relevance) == judgements(trec.read_qrels(write(QRELS)))
 
 
-def test_orders_equal_scores_by_id(write: Callable[..., Path]) -> None:
+def test_orders_equal_scores_by_id(write):
     # The order of bytes, as trec_eval compares: "10" before "9", and "Z" before "a" before "é".
     ids = ["9", "10", "é", "a", "Z", "\U0001f600", "\uffff"]
     path = write("".join(f"u Q0 {item} 1 0.5 tag\n" for item in ids))
@@ -93,7 +87,7 @@ def test_orders_equal_scores_by_id(write: Callable[..., Path]) -> None:
         trec.read_run(path.with_name("not read at all"), ties="score")
 
 
-def test_negative_gains_are_no_judgements(write: Callable[..., Path]) -> None:
+def test_negative_gains_are_no_judgements(write):
     relevance = trec.read_qrels(write(QRELS))
     assert judgements(relevance) == {
         ("u2", "milk"): 2.0,
@@ -109,7 +103,7 @@ def test_negative_gains_are_no_judgements(write: Callable[..., Path]) -> None:
         trec.read_qrels(write(QRELS), threshold=3)
 
 
-def test_skips_comments_and_what_follows_the_sixth_field(write: Callable[..., Path]) -> None:
+def test_skips_comments_and_what_follows_the_sixth_field(write):
     longer = RUN.replace(" als\n", " als of May, 64 factors\n")
     lines = longer.splitlines()
     commented = "\n".join(["# by ALS", "#", *lines[:1], "  # u2 Q0 milk", *lines[1:], "#end"])
@@ -125,7 +119,7 @@ def test_skips_comments_and_what_follows_the_sixth_field(write: Callable[..., Pa
             read(write("# none\n\n#\n"))
 
 
-def test_numbers_alone_are_no_run_with_a_long_tag(write: Callable[..., Path]) -> None:
+def test_numbers_alone_are_no_run_with_a_long_tag(write):
     with raises(InvalidFileError):
         kind_of(write("1 2 3 4 5 6 7 8\n2 3 4 5 6 7 8\n"))
 
@@ -148,14 +142,12 @@ def test_numbers_alone_are_no_run_with_a_long_tag(write: Callable[..., Path]) ->
         (trec.read_qrels, QRELS, "# judged by 3"),
     ],
 )
-def test_refuses_malformed_lines(
-    write: Callable[..., Path], read: Callable[[Path], object], text: str, line: str
-) -> None:
+def test_refuses_malformed_lines(write, read, text, line):
     with raises(InvalidFileError, line=6):
         read(write(text + "\n" + line + "\n" + text.replace("u", "v")))
 
 
-def test_names_a_repeated_pair(write: Callable[..., Path]) -> None:
+def test_names_a_repeated_pair(write):
     with raises(InvalidFileError, user="z"):
         trec.read_qrels(write("z 0 y 1\na 0 b 1\nz 0 y 1"))
     with raises(InvalidFileError, user="u2"):
@@ -163,9 +155,7 @@ def test_names_a_repeated_pair(write: Callable[..., Path]) -> None:
 
 
 @pytest.mark.parametrize("read", [trec.read_run, trec.read_qrels])
-def test_refuses_unreadable_files(
-    write: Callable[..., Path], read: Callable[[object], object], tmp_path: Path
-) -> None:
+def test_refuses_unreadable_files(write, read, tmp_path):
     for content in ("", " \n\t\n"):
         with raises(InvalidFileError):
             read(write(content))
@@ -186,9 +176,7 @@ LISTS = st.dictionaries(
 
 
 @given(LISTS, st.sampled_from(["a.run", "a.run.gz"]))
-def test_reads_back_the_lists_it_wrote(
-    tmp_path_factory: pytest.TempPathFactory, expected: dict[str, list[str]], name: str
-) -> None:
+def test_reads_back_the_lists_it_wrote(tmp_path_factory, expected, name):
     frame = pd.DataFrame(
         [
             (user, item, rank)
@@ -216,9 +204,7 @@ def test_reads_back_the_lists_it_wrote(
         max_size=12,
     )
 )
-def test_reads_back_the_gains_it_wrote(
-    tmp_path_factory: pytest.TempPathFactory, expected: dict[tuple[str, str], float]
-) -> None:
+def test_reads_back_the_gains_it_wrote(tmp_path_factory, expected):
     rows = [(user, item, gain) for (user, item), gain in expected.items()]
     relevance = Relevance.from_frame(pd.DataFrame(rows, columns=["user", "item", "g"]), gain="g")
     path = tmp_path_factory.mktemp("qrels") / "qrels"
@@ -230,14 +216,14 @@ def test_reads_back_the_gains_it_wrote(
     assert back.binary == relevance.binary
 
 
-def test_equal_content_gives_equal_compressed_files(tmp_path: Path) -> None:
+def test_equal_content_gives_equal_compressed_files(tmp_path):
     rankings = Rankings.from_topk([[4, 2]])
     for name in ("a.run.GZ", "b.run.gz"):
         trec.write_run(rankings, tmp_path / name)
     assert (tmp_path / "a.run.GZ").read_bytes() == (tmp_path / "b.run.gz").read_bytes()
 
 
-def test_refuses_lists_that_a_run_cannot_hold(tmp_path: Path) -> None:
+def test_refuses_lists_that_a_run_cannot_hold(tmp_path):
     path = tmp_path / "run"
     path.write_text("as it was")
     held_out = sparse.csr_matrix([[0, 1, 2], [1, 0, 3]])
@@ -258,7 +244,7 @@ def test_refuses_lists_that_a_run_cannot_hold(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "label", ["", " ", "a b", "a\tb", "a\n", "\r", "a\0", "\ufeffa", "\u2028", "\ud800"]
 )
-def test_refuses_labels_that_a_field_cannot_hold(tmp_path: Path, label: str) -> None:
+def test_refuses_labels_that_a_field_cannot_hold(tmp_path, label):
     matrix = sparse.csr_matrix([[1, 0], [0, 1]])
     for users, items in ((["u", label], ["i", "j"]), (["u", "v"], ["i", label])):
         relevance = Relevance.from_csr(
@@ -271,13 +257,13 @@ def test_refuses_labels_that_a_field_cannot_hold(tmp_path: Path, label: str) -> 
     assert not list(tmp_path.iterdir())
 
 
-def test_refuses_labels_that_are_equal_as_text(tmp_path: Path) -> None:
+def test_refuses_labels_that_are_equal_as_text(tmp_path):
     relevance = Relevance.from_csr(sparse.csr_matrix([[1], [1]]), users=[7, "7"])
     with raises(InvalidDataError):
         trec.write_qrels(relevance, tmp_path / "qrels")
 
 
-def test_only_a_user_could_be_a_comment(tmp_path: Path) -> None:
+def test_only_a_user_could_be_a_comment(tmp_path):
     """And only labels that are written have to fit."""
     matrix = sparse.csr_matrix([[0, 0], [0, 1]])
     with raises(InvalidDataError):

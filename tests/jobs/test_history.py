@@ -1,13 +1,9 @@
 """Histories: a line a night, and what has changed between nights."""
 
-from __future__ import annotations
-
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +19,7 @@ from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
 EVS = reporting.three()
 
 
-def evaluate(seed: int, users: list[str] | None = None, **options: Any) -> se.Evaluation:
+def evaluate(seed, users=None, **options):
     rng = np.random.default_rng(seed)
     held_out = rng.random((50, 20)) < 0.3
     held_out[:, 0] = True  # so that all users count
@@ -32,14 +28,14 @@ def evaluate(seed: int, users: list[str] | None = None, **options: Any) -> se.Ev
     return se.evaluate(lists, relevance, ["ndcg@5", "recall@5"], **options)
 
 
-def write(path: Path, names: str = "good fair poor") -> se.History:
+def write(path, names="good fair poor"):
     history = se.History(path)
     for day, name in enumerate(names.split(), start=1):
         history.append(EVS[name], name, time=datetime(2026, 11, day, 3, tzinfo=UTC))
     return history
 
 
-def test_a_line_is_what_was_evaluated(tmp_path: Path) -> None:
+def test_a_line_is_what_was_evaluated(tmp_path):
     path = tmp_path / "nightly" / "h.jsonl"
     table = write(path).to_frame()
     history = se.History(path)
@@ -58,7 +54,7 @@ def test_a_line_is_what_was_evaluated(tmp_path: Path) -> None:
     )
 
 
-def test_a_saved_evaluation_is_the_same_night(tmp_path: Path) -> None:
+def test_a_saved_evaluation_is_the_same_night(tmp_path):
     history = se.History(tmp_path / "h.jsonl")
     for ev in (evaluate(0), evaluate(0, [f"u{n}" for n in range(50)])):
         for one in (ev, se.Evaluation.load(ev.save(tmp_path / "ev"))):
@@ -75,7 +71,7 @@ def test_a_saved_evaluation_is_the_same_night(tmp_path: Path) -> None:
     assert first.same_users(third) is None
 
 
-def test_nights_are_compared_unpaired(tmp_path: Path) -> None:
+def test_nights_are_compared_unpaired(tmp_path):
     history = write(tmp_path / "h.jsonl", "fair good poor")
     table = history.changes(correction="bh")
     names = EVS["good"].names
@@ -101,7 +97,7 @@ def test_nights_are_compared_unpaired(tmp_path: Path) -> None:
     assert "compared as independent samples" in history.notes()[0]
 
 
-def test_less_is_better(tmp_path: Path) -> None:
+def test_less_is_better(tmp_path):
     truth = csr_matrix(np.tile([1.0, 0, 0, 0], (300, 1)))
     rng = np.random.default_rng(0)
     history = se.History(tmp_path / "ranks.jsonl")
@@ -112,7 +108,7 @@ def test_less_is_better(tmp_path: Path) -> None:
     assert history.changes()["change"].tolist() == ["worse"]
 
 
-def test_other_users_and_other_settings_are_said(tmp_path: Path) -> None:
+def test_other_users_and_other_settings_are_said(tmp_path):
     history = se.History(tmp_path / "h.jsonl")
     ids = [[f"{day}-{n}" for n in range(50)] for day in "ab"]
     for seed, users in enumerate((ids[0], ids[0], ids[1], None)):
@@ -132,7 +128,7 @@ def test_other_users_and_other_settings_are_said(tmp_path: Path) -> None:
     assert (without.nights[0].users, without.nights[0].relevance) == (None, None)
 
 
-def test_a_night_is_not_compared_with_itself(tmp_path: Path) -> None:
+def test_a_night_is_not_compared_with_itself(tmp_path):
     history = write(tmp_path / "h.jsonl", "fair good")
     for name, minute in (("poor", 1), ("good", 2)):  # the night again, with another best model
         history.append(EVS[name], "rerun", time=f"2026-11-02T04:0{minute}Z")
@@ -148,7 +144,7 @@ def test_a_night_is_not_compared_with_itself(tmp_path: Path) -> None:
     assert [night.name for night in history.nights][:2] == ["later", "fair"]
 
 
-def test_a_night_without_numbers(tmp_path: Path) -> None:
+def test_a_night_without_numbers(tmp_path):
     history = se.History(tmp_path / "h.jsonl")
     lists, truth = se.Rankings.from_topk([[0]], shape=(1, 2)), csr_matrix([[0, 1]])
     for night in ("2026-11-01", "2026-11-02T06"):
@@ -160,10 +156,10 @@ def test_a_night_without_numbers(tmp_path: Path) -> None:
     assert len(se.History(tmp_path / "none.jsonl").to_frame()) == 0
 
 
-def test_refuses_what_is_no_night(tmp_path: Path) -> None:
+def test_refuses_what_is_no_night(tmp_path):
     history = write(tmp_path / "h.jsonl")
     before = history.path.read_bytes()
-    good: Any = EVS["good"]
+    good = EVS["good"]
     for call in (
         lambda: history.append(good, "als", time="yesterday"),
         lambda: history.append(good, "als", time="0001-01-01T00:00+14:00"),
@@ -171,7 +167,7 @@ def test_refuses_what_is_no_night(tmp_path: Path) -> None:
         lambda: history.append(good, "als", time="2026-11-23T03:00"),
         lambda: history.append(good, "als", night="yesterday"),
         lambda: history.append(good, "als", night=""),
-        lambda: history.changes(correction="sidak"),  # type: ignore[arg-type]
+        lambda: history.changes(correction="sidak"),
         lambda: history.append(good, "als", about={"x": {1, 2}}),
         lambda: history.changes(["ndcg@10", "mrr@3"]),
     ):
@@ -183,9 +179,7 @@ def test_refuses_what_is_no_night(tmp_path: Path) -> None:
     assert [night.name for night in history.nights] == ["good", "als", "fair", "poor"]
 
 
-def test_a_full_disk_leaves_the_file_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch):
     history = write(tmp_path / "h.jsonl")
     before, put = history.path.read_bytes(), os.write
     with monkeypatch.context() as patch:
@@ -203,8 +197,8 @@ def test_a_full_disk_leaves_the_file_as_it_was(
             se.History(history.path)
 
 
-def test_many_writers_leave_whole_lines(tmp_path: Path) -> None:
-    def append(number: int) -> None:
+def test_many_writers_leave_whole_lines(tmp_path):
+    def append(number):
         big = {"text": "x" * 100_000}
         se.History(tmp_path / "h.jsonl").append(EVS["good"], str(number), about=big)
 

@@ -1,10 +1,5 @@
 """Ledgers: rows that are read as they were written, and damage that is found."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 from raising import raises, warns
 from systems import need_posix
@@ -12,17 +7,17 @@ from systems import need_posix
 from sparse_eval.errors import InvalidFileError, OutputError
 from sparse_eval.jobs.ledger import INPUTS, Ledger
 
-VALUES: dict[str, Any] = {"third": 1 / 3, "text": "a\n\udcff", "none": None, "list": [1, "2"]}
+VALUES = {"third": 1 / 3, "text": "a\n\udcff", "none": None, "list": [1, "2"]}
 
 
-def write(path: Path) -> bytes:
+def write(path):
     ledger = Ledger(path, "test")
     for slot in "abc":
         ledger.append(slot, **VALUES)
     return path.read_bytes()
 
 
-def test_reads_what_it_wrote(tmp_path: Path) -> None:
+def test_reads_what_it_wrote(tmp_path):
     path = tmp_path / "new" / "rows.jsonl"
     write(path)
     ledger = Ledger(path, "test")
@@ -35,7 +30,7 @@ def test_reads_what_it_wrote(tmp_path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-def test_an_incomplete_last_line_is_left_out(tmp_path: Path) -> None:
+def test_an_incomplete_last_line_is_left_out(tmp_path):
     path = tmp_path / "rows.jsonl"
     whole = write(path)
     for cut in (1, 20, len(whole) // 3 - 1):
@@ -59,7 +54,7 @@ def test_an_incomplete_last_line_is_left_out(tmp_path: Path) -> None:
         lambda line: line.replace(b"null", b"NaN"),
     ],
 )
-def test_names_a_damaged_line(tmp_path: Path, damage: Any) -> None:
+def test_names_a_damaged_line(tmp_path, damage):
     path = tmp_path / "rows.jsonl"
     first, second, third = write(path).splitlines()
     path.write_bytes(b"\n".join([first, damage(second), third, b""]))
@@ -67,14 +62,14 @@ def test_names_a_damaged_line(tmp_path: Path, damage: Any) -> None:
         Ledger(path, "test")
 
 
-def test_refuses_other_jobs_and_inputs(tmp_path: Path) -> None:
+def test_refuses_other_jobs_and_inputs(tmp_path):
     write(tmp_path / "test.jsonl")
     with raises(InvalidFileError, line=1):
         Ledger(tmp_path / "test.jsonl", "sweep")
     with raises(InvalidFileError):
         Ledger(tmp_path, "test")
     out = tmp_path / "out"
-    made: dict[str, Any] = {"train": "abc", "patience": 3, "metrics": ["mrr@5"]}
+    made = {"train": "abc", "patience": 3, "metrics": ["mrr@5"]}
     for _ in range(2):
         with Ledger.opened(out, "test", made) as ledger:
             assert [*ledger.rows] == [INPUTS]

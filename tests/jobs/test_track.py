@@ -1,14 +1,10 @@
 """Trackers: names that they accept, what they get, and what is refused."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import socket
 import sys
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from callback_cases import evaluating, make
@@ -24,11 +20,11 @@ METRICS = ["ndcg@10", "ndcg(gain=exp)@10"]
 
 
 @pytest.fixture(scope="module")
-def holdout() -> se.Holdout:
+def holdout():
     return se.split.random(se.datasets.synthetic(n_users=120, n_items=40, seed=0), seed=0)
 
 
-def every_name() -> list[str]:
+def every_name():
     """Return the names of all metrics with each choice of each option, and two at a time."""
     names = []
     for definition in REGISTRY.values():
@@ -47,8 +43,8 @@ def every_name() -> list[str]:
     return names
 
 
-def test_names_are_distinct_and_of_signs_that_trackers_accept() -> None:
-    sent: list[dict[str, float]] = []
+def test_names_are_distinct_and_of_signs_that_trackers_accept():
+    sent = []
     tracker = Tracker(lambda values, _: sent.append(values))
     names = every_name()
     assert len(names) > 1000
@@ -59,7 +55,7 @@ def test_names_are_distinct_and_of_signs_that_trackers_accept() -> None:
     assert {"ndcg_at_10", "ndcg_gain_exp_at_10", "loss"} <= {*values}
 
 
-def test_two_metrics_of_one_name_are_refused() -> None:
+def test_two_metrics_of_one_name_are_refused():
     tracker = Tracker(lambda values, step: None)
     for step in (1, 2):
         tracker({"ndcg@10": 1.0}, step)
@@ -67,17 +63,17 @@ def test_two_metrics_of_one_name_are_refused() -> None:
         tracker({"ndcg_at_10": 1.0}, 3)
 
 
-def test_refuses_prefixes_and_steps_that_trackers_refuse() -> None:
+def test_refuses_prefixes_and_steps_that_trackers_refuse():
     for prefix in ("a", "a b/", "../", None):
         with raises(InvalidDataError):
-            Tracker(print, prefix=prefix)  # type: ignore[arg-type]
+            Tracker(print, prefix=prefix)
     with raises(InvalidDataError, argument="step"):
         Tracker(print)({"loss": 1.0}, -1)
 
 
 @pytest.mark.filterwarnings("ignore:codecs.open:DeprecationWarning")  # of mlflow, on Python 3.14
-def test_mlflow(holdout: se.Holdout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any) -> None:
+def test_mlflow(holdout, tmp_path, monkeypatch):
+    def refuse(*_):
         raise AssertionError("a connection was opened")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
@@ -114,20 +110,20 @@ def test_mlflow(holdout: se.Holdout, tmp_path: Path, monkeypatch: pytest.MonkeyP
 class Run:
     """A run of W&B, which draws metrics over another by ``define_metric``."""
 
-    def __init__(self) -> None:
-        self.rows: list[dict[str, float]] = []
-        self.over: dict[str, str] = {}
-        self.summary: dict[str, float] = {}
+    def __init__(self):
+        self.rows = []
+        self.over = {}
+        self.summary = {}
 
-    def define_metric(self, name: str, step_metric: str) -> None:
+    def define_metric(self, name, step_metric):
         self.over[name] = step_metric
 
-    def log(self, values: dict[str, float]) -> None:
+    def log(self, values):
         assert all(re.fullmatch(r"([a-z_]\w*/)*[a-z_]\w*", name) for name in values)
         self.rows.append(values)
 
 
-def test_wandb(holdout: se.Holdout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wandb(holdout, monkeypatch):
     run = Run()
     monkeypatch.setitem(sys.modules, "wandb", None)
     with raises(MissingExtraError):

@@ -1,9 +1,6 @@
 """Test training of any model of implicit: ids, zeros, repeatability, refusals."""
 
-from __future__ import annotations
-
 import warnings
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,15 +20,15 @@ from threadpoolctl import threadpool_limits
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, SparseEvalError, UnsupportedModelError
 
-ONE: dict[str, Any] = {"iterations": 3, "random_state": 0, "num_threads": 1}
+ONE = {"iterations": 3, "random_state": 0, "num_threads": 1}
 
 
-def als() -> AlternatingLeastSquares:
+def als():
     with threadpool_limits(limits=1, user_api="blas"):  # or implicit warns
         return AlternatingLeastSquares(4, **ONE)
 
 
-MODELS: dict[str, Any] = {
+MODELS = {
     "als": als,
     "bpr": lambda: BayesianPersonalizedRanking(4, **ONE),
     "lmf": lambda: LogisticMatrixFactorization(4, **ONE),
@@ -44,7 +41,7 @@ CLICKS = se.datasets.synthetic(n_users=80, n_items=40, seed=1)
 CLICKS_TRAIN = se.split.random(CLICKS, seed=0).train
 
 
-def arrays(model: Any) -> list[bytes]:
+def arrays(model):
     if hasattr(model, "similarity"):
         matrix = model.similarity.sorted_indices()
         return [matrix.data.tobytes(), matrix.indices.tobytes(), matrix.indptr.tobytes()]
@@ -52,7 +49,7 @@ def arrays(model: Any) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_is_what_fit_makes_of_a_matrix_and_knows_its_ids(name: str, tmp_path: Any) -> None:
+def test_is_what_fit_makes_of_a_matrix_and_knows_its_ids(name, tmp_path):
     holdout = se.split.random(CLICKS, seed=0)
     before = holdout.train.csr.copy()
     model = se.train_model(MODELS[name](), holdout.train, progress=False)
@@ -70,7 +67,7 @@ def test_is_what_fit_makes_of_a_matrix_and_knows_its_ids(name: str, tmp_path: An
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in ("als", "lmf")])
-def test_explicit_zeros_make_no_difference(name: str) -> None:
+def test_explicit_zeros_make_no_difference(name):
     matrix = CLICKS_TRAIN.csr.astype(np.float64)
     with_zeros = matrix.copy()
     with_zeros.data[::7] = 0
@@ -81,7 +78,7 @@ def test_explicit_zeros_make_no_difference(name: str) -> None:
     assert with_zeros.nnz > matrix.nnz
 
 
-def test_refuses_what_cannot_be_trained() -> None:
+def test_refuses_what_cannot_be_trained():
     callback = se.EvaluationCallback(se.split.random(CLICKS, seed=0), "ndcg@5")
     with raises(UnsupportedModelError):
         se.train_model(MODELS["cosine"](), CLICKS_TRAIN, callback=callback)

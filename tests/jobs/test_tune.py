@@ -1,12 +1,8 @@
 """Searches: their trials, the one test of the best, and folders that they continue from."""
 
-from __future__ import annotations
-
 import logging
 import shutil
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 import optuna
 import pytest
@@ -19,39 +15,34 @@ from tune_cases import GRID, METRICS, PARAMETERS, same_search, search, three_par
 
 import sparse_eval as se
 import sparse_eval.jobs.tune as tuning
-from sparse_eval import Tuning
-from sparse_eval.errors import (
-    InvalidDataError,
-    InvalidFileError,
-    OutputError,
-)
+from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
 from sparse_eval.models.checkpoints import read_checkpoint
 
 #: A search by TPE, of which the last trials learn from those before.
-RANGES: dict[str, Any] = {"factors": "2:9", "alpha": "1:100", "iterations": 2, "n_trials": 13}
+RANGES = {"factors": "2:9", "alpha": "1:100", "iterations": 2, "n_trials": 13}
 
 
 @pytest.fixture(scope="module")
-def parts() -> tuple[Any, Any]:
+def parts():
     return three_parts()
 
 
 @pytest.fixture(scope="module")
-def by_grid(parts: Any) -> Tuning:
+def by_grid(parts):
     return search(parts)
 
 
 @pytest.fixture(scope="module")
-def by_tpe(parts: Any) -> Tuning:
+def by_tpe(parts):
     return search(parts, **RANGES)
 
 
 @pytest.fixture
-def trained(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def trained(monkeypatch):
     """Collect the number of pairs of each training."""
-    calls: list[int] = []
+    calls = []
 
-    def counted(train: Any, **options: Any) -> Any:
+    def counted(train, **options):
         calls.append(train.nnz)
         return se.train_als(train, **options)
 
@@ -59,7 +50,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return calls
 
 
-def test_a_grid_has_the_values_of_separate_trainings(parts: Any, by_grid: Tuning) -> None:
+def test_a_grid_has_the_values_of_separate_trainings(parts, by_grid):
     _, part = parts
     table = by_grid.trials
     assert list(table.columns) == [
@@ -87,8 +78,8 @@ def test_a_grid_has_the_values_of_separate_trainings(parts: Any, by_grid: Tuning
 
 
 def test_the_test_trains_on_both_other_parts_and_no_trial_sees_it(
-    parts: Any, by_grid: Tuning, tmp_path: Path, trained: list[int]
-) -> None:
+    parts, by_grid, tmp_path, trained
+):
     whole, part = parts
     outcome = search(parts, out=tmp_path)
     assert trained == [part.train.nnz] * 4 + [whole.train.nnz]
@@ -112,9 +103,9 @@ def test_the_test_trains_on_both_other_parts_and_no_trial_sees_it(
 
 
 def test_a_test_is_kept_until_the_model_of_the_next_one_is_written(
-    parts: Any, by_grid: Tuning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def kept() -> list[bytes]:
+    parts, by_grid, tmp_path, monkeypatch
+):
+    def kept():
         return [(tmp_path / name).read_bytes() for name in ("model.npz", "test/summary.json")]
 
     first = search(parts, out=tmp_path, n_trials=1)
@@ -136,9 +127,7 @@ def test_a_test_is_kept_until_the_model_of_the_next_one_is_written(
     assert not list(tmp_path.glob(".*"))
 
 
-def test_a_sampled_search_is_reproducible_and_trials_can_be_added(
-    parts: Any, by_tpe: Tuning, tmp_path: Path, trained: list[int]
-) -> None:
+def test_a_sampled_search_is_reproducible_and_trials_can_be_added(parts, by_tpe, tmp_path, trained):
     table = by_tpe.trials
     assert table["factors"].between(2, 9).all()
     assert table["alpha"].between(1, 100).all()
@@ -154,9 +143,9 @@ def test_a_sampled_search_is_reproducible_and_trials_can_be_added(
     assert random[12] != table["alpha"][12]
 
 
-def test_hopeless_trials_are_pruned(parts: Any, tmp_path: Path) -> None:
+def test_hopeless_trials_are_pruned(parts, tmp_path):
     factors = [2, 3, 4, 5, 6, 20]
-    options: dict[str, Any] = {"factors": factors, "alpha": 1, "iterations": 8, "tested": False}
+    options = {"factors": factors, "alpha": 1, "iterations": 8, "tested": False}
     for _ in range(2):  # the second time, from the folder
         table = search(parts, **options, out=tmp_path).trials
         assert table["status"].tolist() == ["ok"] * 5 + ["pruned"]
@@ -167,7 +156,7 @@ def test_hopeless_trials_are_pruned(parts: Any, tmp_path: Path) -> None:
     assert whole[METRICS][:5].equals(table[METRICS][:5])
 
 
-def test_the_monitored_metric_decides_and_of_equal_trials_the_first(parts: Any) -> None:
+def test_the_monitored_metric_decides_and_of_equal_trials_the_first(parts):
     table = search(parts, ["ndcg@10", "gini@10"], tested=False, monitor="GINI@10").trials
     assert table["best"].idxmax() == table["gini@10"].idxmin()
     table = search(parts, "ndcg@10,user_coverage@5", False, monitor="user_coverage@5").trials
@@ -175,7 +164,7 @@ def test_the_monitored_metric_decides_and_of_equal_trials_the_first(parts: Any) 
     assert table["best"].tolist() == [True, False, False, False]
 
 
-def test_a_failed_trial_has_a_reason(parts: Any, tmp_path: Path, trained: list[int]) -> None:
+def test_a_failed_trial_has_a_reason(parts, tmp_path, trained):
     options = GRID | {"factors": [10**9, 2], "alpha": [1e30, 1.0], "out": tmp_path}
     outcome = search(parts, **options)
     table = outcome.trials
@@ -195,9 +184,7 @@ def test_a_failed_trial_has_a_reason(parts: Any, tmp_path: Path, trained: list[i
 
 
 @pytest.mark.parametrize("space", ["by_grid", "by_tpe"])
-def test_an_interrupted_trial_is_run_again(
-    parts: Any, tmp_path: Path, request: pytest.FixtureRequest, space: str
-) -> None:
+def test_an_interrupted_trial_is_run_again(parts, tmp_path, request, space):
     options = RANGES if space == "by_tpe" else {}
     with interrupted_at(tuning, "train_als", 3):
         search(parts, out=tmp_path, **options)
@@ -207,9 +194,7 @@ def test_an_interrupted_trial_is_run_again(
     assert len(outcome.study.trials) == len(outcome.trials) + 1
 
 
-def test_refuses_a_folder_in_use_and_a_file(
-    parts: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refuses_a_folder_in_use_and_a_file(parts, tmp_path, monkeypatch):
     need_posix()
     monkeypatch.setattr(tuning, "train_als", lambda *_, **__: search(parts, out=tmp_path))
     error = search(parts, out=tmp_path, factors=2, alpha=1.0).trials["error"][0]
@@ -218,9 +203,7 @@ def test_refuses_a_folder_in_use_and_a_file(
         search(parts, out=tmp_path / "study.jsonl")
 
 
-def test_refuses_the_folder_of_another_search(
-    parts: Any, tmp_path: Path, trained: list[int]
-) -> None:
+def test_refuses_the_folder_of_another_search(parts, tmp_path, trained):
     search(parts, out=tmp_path, patience=3)
     before = (tmp_path / "study.jsonl").read_bytes()
     trained.clear()
@@ -244,9 +227,7 @@ def test_refuses_the_folder_of_another_search(
     assert trained == []
 
 
-def test_refuses_what_no_search_wrote(
-    parts: Any, by_grid: Tuning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refuses_what_no_search_wrote(parts, by_grid, tmp_path, monkeypatch):
     search(parts, out=tmp_path / "sound", tested=False)
     sound = (tmp_path / "sound" / "study.jsonl").read_bytes()
     path = tmp_path / "study.jsonl"
@@ -286,9 +267,7 @@ def test_refuses_what_no_search_wrote(
         {"test": "EMPTY"},
     ],
 )
-def test_refuses_options_and_data_before_anything_is_written(
-    parts: Any, tmp_path: Path, options: dict[str, Any]
-) -> None:
+def test_refuses_options_and_data_before_anything_is_written(parts, tmp_path, options):
     whole, part = parts
     larger = whole.validation.csr.copy()
     larger.resize((60, 31))
@@ -302,9 +281,7 @@ def test_refuses_options_and_data_before_anything_is_written(
     assert not (tmp_path / "out").exists()
 
 
-def test_takes_values_samplers_and_matrices_of_every_kind(
-    parts: Any, by_grid: Tuning, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_takes_values_samplers_and_matrices_of_every_kind(parts, by_grid, capfd):
     _, part = parts
     verbosity = logging.getLogger("optuna").level
     converted = parts[0], se.split.Holdout(part.train.csr, part.validation)

@@ -1,14 +1,9 @@
 """The command ``tune``."""
 
-from __future__ import annotations
-
 import csv
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
-from commands import Command
 from tune_cases import METRICS, PARAMETERS, search
 
 import sparse_eval as se
@@ -21,13 +16,13 @@ SMALL = (
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Path:
+def log(tmp_path):
     clicks = se.datasets.synthetic(n_users=60, n_items=30, n_interactions=700, seed=3)
     clicks.to_frame().to_csv(tmp_path / "clicks.csv", index=False)
     return tmp_path / "clicks.csv"
 
 
-def test_searches_and_tests(command: Command, log: Path, tmp_path: Path) -> None:
+def test_searches_and_tests(command, log, tmp_path):
     out = tmp_path / "made" / "out"
     words = ("tune", log, *SMALL, "--fraction", "0.25", "--seed", "2", "--out", out)
     status, printed, said = command(*words, "--progress")
@@ -56,14 +51,14 @@ def test_searches_and_tests(command: Command, log: Path, tmp_path: Path) -> None
     assert command("tune", tmp_path / "s", *words[2:])[:2] == (0, printed)
 
 
-def test_samples_and_cuts_in_three(command: Command, log: Path, tmp_path: Path) -> None:
+def test_samples_and_cuts_in_three(command, log, tmp_path):
     clicks = se.datasets.load_csv(log, timestamp="timestamp")
     temporal = ("--method", "temporal", "--timestamp", "timestamp")
     cuts = ("--at", "2019-11-24", "--test-at", "2019-12-01", "--gap", "1D")
     by_date = se.split.temporal(clicks, at="2019-11-24", test="2019-12-01", gap="1D")
     by_share = se.split.temporal(clicks, fraction=0.3 * 0.7, test=0.3)
     ranges = ("--alpha", "1:100", "--trials", 2, "--seed", 5, "--monitor", "recall@5")
-    options: dict[str, Any] = {"alpha": "1:100", "n_trials": 2, "seed": 5, "monitor": "recall@5"}
+    options = {"alpha": "1:100", "n_trials": 2, "seed": 5, "monitor": "recall@5"}
     folder = tmp_path / "three"
     assert command("split", log, *temporal, *cuts, "--out", folder)[0] == 0
     for position, (words, holdout) in enumerate(
@@ -88,7 +83,7 @@ def test_samples_and_cuts_in_three(command: Command, log: Path, tmp_path: Path) 
         assert message in said.splitlines()[-1]
 
 
-def test_takes_a_given_test_part(command: Command, log: Path, tmp_path: Path) -> None:
+def test_takes_a_given_test_part(command, log, tmp_path):
     pairs = se.datasets.load_csv(log).to_frame().drop_duplicates(["user", "item"])
     files = (tmp_path / "train.csv", tmp_path / "test.csv")
     for path, part in zip(files, (pairs[::2], pairs[1::2]), strict=True):
@@ -101,7 +96,7 @@ def test_takes_a_given_test_part(command: Command, log: Path, tmp_path: Path) ->
     assert json.loads(printed)["test"] == outcome.test.to_dict()
 
 
-def test_fails_if_every_trial_does(command: Command, log: Path, tmp_path: Path) -> None:
+def test_fails_if_every_trial_does(command, log, tmp_path):
     words = ("tune", log, *SMALL, "--factors", 2)
     status, printed, said = command(*words, "--alpha", "1,1e30", "--out", tmp_path / "one")
     assert status == 0
@@ -116,7 +111,7 @@ def test_fails_if_every_trial_does(command: Command, log: Path, tmp_path: Path) 
     assert result["trials"][0]["ndcg@10"] is None
 
 
-def test_refuses_before_it_reads(command: Command, tmp_path: Path) -> None:
+def test_refuses_before_it_reads(command, tmp_path):
     for words, message in (
         ("--factors 8,many", "--factors: 'many' is not a whole number"),
         ("--alpha 1:100", "--alpha is a range; set the number of trials with --trials"),

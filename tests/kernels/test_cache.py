@@ -1,7 +1,5 @@
 """Kernels on disk: read where nothing can be written, compiled again when a source changes."""
 
-from __future__ import annotations
-
 import errno
 import importlib
 import os
@@ -10,12 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Any
 
 import llvmlite
 import numba
@@ -37,29 +33,29 @@ if numba.config.DISABLE_JIT:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     cache._warn_of_no_place.cache_clear()
     return tmp_path
 
 
-def twice(values: Any, out: Any) -> None:
+def twice(values, out):
     for i in range(len(values)):
         out[i] = 2 * values[i]
 
 
-def call(function: Any) -> Any:
+def call(function):
     out = np.empty(3)
     function(np.arange(3.0), out)
     assert out.tolist() == [0.0, 2.0, 4.0]
     return function
 
 
-def n_hits(function: Any) -> int:
+def n_hits(function):
     return sum(function.stats.cache_hits.values())
 
 
-def test_a_kernel_is_read_from_disk(folder: Path) -> None:
+def test_a_kernel_is_read_from_disk(folder):
     assert not is_ready(kernel(twice))
     assert n_hits(call(kernel(twice))) == 0
     assert len(list(folder.rglob("*.nbc"))) == 1
@@ -67,10 +63,10 @@ def test_a_kernel_is_read_from_disk(folder: Path) -> None:
     assert n_hits(call(kernel(twice))) == 1
 
 
-def test_a_folder_that_cannot_be_written_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_written_is_read(monkeypatch):
     call(kernel(twice))
 
-    def refuse(*_: object, **__: object) -> None:
+    def refuse(*_, **__):
         raise PermissionError("read-only")
 
     for name in ("mkdir", "touch", "write_bytes"):
@@ -86,9 +82,7 @@ def test_a_folder_that_cannot_be_written_is_read(monkeypatch: pytest.MonkeyPatch
         (llvmlite, "__version__", "0"),
     ],
 )
-def test_another_source_or_compiler_compiles_again(
-    module: Any, name: str, changed: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_source_or_compiler_compiles_again(module, name, changed, monkeypatch):
     call(kernel(twice))
     cache._digest.cache_clear()
     with monkeypatch.context() as patch:
@@ -101,7 +95,7 @@ def test_another_source_or_compiler_compiles_again(
 
 
 @pytest.mark.parametrize("kept", [0, 20, 2000, -1])
-def test_a_damaged_file_is_written_again(kept: int, folder: Path) -> None:
+def test_a_damaged_file_is_written_again(kept, folder):
     """It is cut off, as by a full disk or lost power, or a bit of it is flipped."""
     call(kernel(twice))
     (path,) = folder.rglob("*.nbc")
@@ -114,7 +108,7 @@ def test_a_damaged_file_is_written_again(kept: int, folder: Path) -> None:
     assert n_hits(call(kernel(twice))) == 1
 
 
-def test_a_file_of_other_types_is_not_taken(folder: Path) -> None:
+def test_a_file_of_other_types_is_not_taken(folder):
     """Each has a name of its own, so that processes that write at once cannot mix them up."""
     call(kernel(twice))
     (of_floats,) = folder.rglob("*.nbc")
@@ -127,7 +121,7 @@ def test_a_file_of_other_types_is_not_taken(folder: Path) -> None:
     assert (n_hits(function), out.tolist()) == (0, [0, 2, 4])
 
 
-def test_files_of_other_versions_are_removed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_other_versions_are_removed(folder, monkeypatch):
     call(kernel(twice))
     (path,) = folder.rglob("*.nbc")
     other, old = path.with_name("other." + path.name), path.with_name(_base(path) + "nbi")
@@ -141,13 +135,13 @@ def test_files_of_other_versions_are_removed(folder: Path, monkeypatch: pytest.M
     assert len(list(folder.rglob("*.nbc"))) == 2
 
 
-def _base(path: Path) -> str:
+def _base(path):
     """Return the name of a file without what it was compiled from and for."""
     return path.name.removesuffix(".nbc").rsplit(".", 2)[0] + "."
 
 
-def test_a_full_disk_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
+def test_a_full_disk_is_said(monkeypatch):
+    def refuse(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", refuse)
@@ -155,7 +149,7 @@ def test_a_full_disk_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         call(kernel(twice))
     call(kernel(twice))  # a second warning would be an error
 
-    def calls() -> Iterator[Any]:
+    def calls():
         yield lambda: call(kernel(twice))
 
     monkeypatch.setattr(compiling, "_calls", calls)
@@ -163,13 +157,11 @@ def test_a_full_disk_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         se.compile_kernels()
 
 
-def test_an_interrupt_while_a_kernel_is_compiled_leaves_no_lock_behind(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_interrupt_while_a_kernel_is_compiled_leaves_no_lock_behind(monkeypatch):
     load = cache.KernelCache.load_overload
     threads = []
 
-    def interrupted(self: cache.KernelCache, *arguments: Any) -> Any:
+    def interrupted(self, *arguments):
         threads.append(current_thread())
         with ffi.lib._lock:
             signal.raise_signal(signal.SIGINT)
@@ -186,7 +178,7 @@ def test_an_interrupt_while_a_kernel_is_compiled_leaves_no_lock_behind(
         assert pool.submit(call, function).result(timeout=60) is function
 
 
-def all_kernels() -> dict[str, Any]:
+def all_kernels():
     found = {}
     for module in pkgutil.iter_modules(kernels.__path__):
         members = vars(importlib.import_module(f"{kernels.__name__}.{module.name}"))
@@ -222,7 +214,7 @@ print("compiled", *compiled_now)
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_after_compiling_ahead_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_compiling_ahead_nothing_is_compiled(monkeypatch):
     monkeypatch.setattr(numba.config, "CACHE_DIR", os.environ.get("NUMBA_CACHE_DIR", ""))
     done = se.compile_kernels(progress=False)
     assert done.folder.is_dir()
@@ -236,7 +228,7 @@ def test_after_compiling_ahead_nothing_is_compiled(monkeypatch: pytest.MonkeyPat
     assert se.compile_kernels(progress=False).n_compiled == 0
 
 
-def test_compiling_ahead_needs_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiling_ahead_needs_a_folder(monkeypatch):
     monkeypatch.setattr("sparse_eval.models.compile.writable_folder", lambda: None)
     with raises(se.SparseEvalError):
         se.compile_kernels(progress=False)

@@ -1,16 +1,12 @@
 """The kernels of list and catalogue metrics against plain Python, on every path."""
 
-from __future__ import annotations
-
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy.stats import chisquare
 
 from sparse_eval.kernels import structures
@@ -24,27 +20,24 @@ from sparse_eval.kernels.catalogue import (
 )
 
 Rows = list[list[int]]
-Array = NDArray[Any]
 
 
-def to_csr(rows: Rows) -> structures.Rows:
+def to_csr(rows):
     indptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
     return structures.Rows(indptr, np.array([x for row in rows for x in row], np.int32))
 
 
-def cosine(a: set[int], b: set[int]) -> float:
+def cosine(a, b):
     return len(a & b) / math.sqrt(len(a) * len(b)) if a and b else 0.0
 
 
-def cosines_by_hand(lists: Rows, item_users: Rows, k: int) -> list[float]:
+def cosines_by_hand(lists, item_users, k):
     users = [set(row) for row in item_users]
     pairs = [itertools.combinations(row[:k], 2) for row in lists]
     return [sum(cosine(users[i], users[j]) for i, j in of_list) for of_list in pairs]
 
 
-def cosines(
-    lists: Rows, item_users: Rows, k: int, bits: Array, bit_row: Array, slots: int = 64
-) -> Array:
+def cosines(lists, item_users, k, bits, bit_row, slots=64):
     list_indptr, list_items = to_csr(lists)
     out = np.full(len(lists), np.nan)
     cache = np.zeros((slots, 2), np.int64)
@@ -56,7 +49,7 @@ def cosines(
     return out
 
 
-def bitmaps(item_users: Rows, n_users: int, items: list[int]) -> tuple[Array, Array]:
+def bitmaps(item_users, n_users, items):
     """Return bitmaps of the given items, whatever `pack_bits` would choose."""
     bits = np.zeros((len(items), (n_users + 63) // 64), np.uint64)
     set_bits(*to_csr(item_users), np.array(items, np.int64), bits)
@@ -66,7 +59,7 @@ def bitmaps(item_users: Rows, n_users: int, items: list[int]) -> tuple[Array, Ar
 
 
 @st.composite
-def catalogues(draw: st.DrawFn) -> tuple[Rows, Rows, int, list[int]]:
+def catalogues(draw):
     """Draw lists, the users of each item, the number of users, and the items with bitmaps."""
     n_users = draw(st.sampled_from([1, 7, 64, 65, 150]))
     n_items = draw(st.integers(1, 9))
@@ -81,9 +74,7 @@ def catalogues(draw: st.DrawFn) -> tuple[Rows, Rows, int, list[int]]:
 
 
 @given(catalogues(), st.integers(1, 12), st.sampled_from([1, 2, 1024]))
-def test_cosines_equal_those_by_hand(
-    case: tuple[Rows, Rows, int, list[int]], k: int, slots: int
-) -> None:
+def test_cosines_equal_those_by_hand(case, k, slots):
     lists, item_users, n_users, popular = case
     found = cosines(lists, item_users, k, *bitmaps(item_users, n_users, popular), slots)
     np.testing.assert_allclose(found, cosines_by_hand(lists, item_users, k), rtol=1e-13)
@@ -91,7 +82,7 @@ def test_cosines_equal_those_by_hand(
         np.testing.assert_array_equal(cosines(lists, item_users, k, *others), found)
 
 
-def test_bitmaps_take_at_most_eight_bytes_per_interaction() -> None:
+def test_bitmaps_take_at_most_eight_bytes_per_interaction():
     n_users = 64 * 20
     item_users = [list(range(size)) for size in (5, 6, 30, 7, 30, 8)]  # 86 interactions
     bits, bit_row = pack_bits(*to_csr(item_users), n_users)
@@ -100,13 +91,13 @@ def test_bitmaps_take_at_most_eight_bytes_per_interaction() -> None:
 
 
 @st.composite
-def seen_rows(draw: st.DrawFn) -> tuple[Rows, int]:
+def seen_rows(draw):
     n_items = draw(st.integers(1, 10))
     row = st.lists(st.integers(0, n_items - 1), unique=True).map(sorted)
     return draw(st.lists(row, min_size=1, max_size=5)), n_items
 
 
-def test_the_largest_number_draws_the_last_place() -> None:
+def test_the_largest_number_draws_the_last_place():
     sizes = np.concatenate([np.arange(1, 10_000), 2 ** np.arange(1, 31), 2 ** np.arange(1, 31) + 1])
     assert (((1 - 2.0**-53) * sizes).astype(np.int64) == sizes - 1).all()
     out = np.empty(4, np.int64)
@@ -114,14 +105,14 @@ def test_the_largest_number_draws_the_last_place() -> None:
     assert sorted(out) == [1, 2, 3, 4]
 
 
-def check_equally_likely(drawn: Array, possible: set[tuple[int, ...]]) -> None:
+def check_equally_likely(drawn, possible):
     found, counts = np.unique(drawn, axis=0, return_counts=True)
     assert {tuple(row) for row in found.tolist()} == possible
     assert chisquare(counts).pvalue > 1e-3
 
 
 @pytest.mark.parametrize(("most", "n"), [(5, 1), (5, 2), (3, 3), (4, 3), (4, 4)])
-def test_every_choice_of_ranks_is_equally_likely(most: int, n: int) -> None:
+def test_every_choice_of_ranks_is_equally_likely(most, n):
     n_users = 4000
     indptr = np.arange(n_users + 1) * n
     out = np.empty(indptr[-1], np.int64)
@@ -132,7 +123,7 @@ def test_every_choice_of_ranks_is_equally_likely(most: int, n: int) -> None:
 
 @pytest.mark.parametrize("seen", [[], [0], [0, 1], [1, 3], [3, 4], [0, 4], [2, 4]])
 @pytest.mark.parametrize("k", [1, 2, 5])
-def test_every_list_is_equally_likely(seen: list[int], k: int) -> None:
+def test_every_list_is_equally_likely(seen, k):
     n_users = 4000
     n = min(k, 5 - len(seen))
     out = np.empty((n_users, k), np.int32)
@@ -144,7 +135,7 @@ def test_every_list_is_equally_likely(seen: list[int], k: int) -> None:
 
 
 @st.composite
-def evaluations(draw: st.DrawFn) -> tuple[Rows, list[dict[int, float]], Rows, int]:
+def evaluations(draw):
     """Draw seen items, relevant items with gains, lists, and the number of items."""
     seen, n_items = draw(seen_rows())
     items = st.integers(0, n_items - 1)
@@ -160,13 +151,13 @@ def evaluations(draw: st.DrawFn) -> tuple[Rows, list[dict[int, float]], Rows, in
     )
 
 
-def relevance(rows: list[dict[int, float]]) -> tuple[structures.Rows, Array]:
+def relevance(rows):
     gains = np.array([gain for row in rows for gain in row.values()], np.float64)
     return to_csr([list(row) for row in rows]), gains
 
 
 @given(evaluations())
-def test_count_unseen_candidates(case: tuple[Rows, list[dict[int, float]], Rows, int]) -> None:
+def test_count_unseen_candidates(case):
     seen, relevant, lists, n_items = case
     out = np.full(len(seen), -1, np.int64)
     count_unseen_candidates(to_csr(seen), *relevance(relevant), to_csr(lists), n_items, out)

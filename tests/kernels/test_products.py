@@ -1,12 +1,9 @@
 """Products of directions in 16-bit integers, against plain arithmetic."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numba import config, njit
-from numpy.typing import NDArray
 
 from sparse_eval.kernels import products as kernels
 from sparse_eval.kernels.products import (
@@ -27,32 +23,22 @@ from sparse_eval.kernels.products import (
 )
 from sparse_eval.kernels.vectors import COMPARED_AT_ONCE, LANES, count_in_line
 
-Array = NDArray[Any]
-
 
 @njit
-def multiply_all(directions: Array, rows: Array, strips: Array, weights: Array, out: Array) -> None:
+def multiply_all(directions, rows, strips, weights, out):
     for first in range(0, len(rows), ROWS_AT_ONCE):
         for strip in range(len(strips)):
             multiply(directions, rows, first, strips, strip, weights, out)
 
 
 @njit
-def mark_all(
-    directions: Array,
-    rows: Array,
-    strips: Array,
-    weights: Array,
-    margins: Array,
-    limits: Array,
-    marks: Array,
-) -> None:
+def mark_all(directions, rows, strips, weights, margins, limits, marks):
     for first in range(0, len(rows), ROWS_AT_ONCE):
         for strip in range(len(strips)):
             mark_above(directions, rows, first, strips, strip, weights, margins, limits, marks)
 
 
-def directions_of(vectors: Array) -> Array:
+def directions_of(vectors):
     """Whole numbers of a unit, 16 bits each, by the kernel."""
     n, width = vectors.shape
     norms = np.linalg.norm(vectors.astype(float), axis=1)
@@ -61,7 +47,7 @@ def directions_of(vectors: Array) -> Array:
     return out
 
 
-def strips_of(directions: Array, rows: Array) -> Array:
+def strips_of(directions, rows):
     n_strips = -(-len(rows) // LANES)
     strips = np.full((n_strips, directions.shape[1] // 2, LANES), 77, np.int32)
     pack(directions.view(np.int32), rows, len(rows), strips)
@@ -69,7 +55,7 @@ def strips_of(directions: Array, rows: Array) -> Array:
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> tuple[Array, Array, Array, np.random.Generator]:
+def problems(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     width = draw(st.sampled_from([1, 2, 3, 8, 33, 64]))
     vectors = rng.normal(size=(draw(st.integers(1, 40)), width))
@@ -82,9 +68,7 @@ def problems(draw: st.DrawFn) -> tuple[Array, Array, Array, np.random.Generator]
 
 
 @given(problems())
-def test_products_are_those_of_whole_numbers(
-    problem: tuple[Array, Array, Array, np.random.Generator],
-) -> None:
+def test_products_are_those_of_whole_numbers(problem):
     vectors, rows, lanes, rng = problem
     directions = directions_of(vectors)
     before = directions.copy()
@@ -119,12 +103,12 @@ def test_products_are_those_of_whole_numbers(
 
 
 @njit
-def count(line: Array, low: int, high: int, selected: Array, n: int) -> tuple[int, int]:
+def count(line, low, high, selected, n):
     return count_in_line(line, low, high, 1000, selected, n)
 
 
 @given(st.integers(0, 2**32), st.integers(1, 5), st.sampled_from([3, 200, 2**15 - 1]))
-def test_what_is_above_and_what_is_near_is_counted(seed: int, n_words: int, most: int) -> None:
+def test_what_is_above_and_what_is_near_is_counted(seed, n_words, most):
     rng = np.random.default_rng(seed)
     line = rng.integers(-most - 1, most + 1, n_words * COMPARED_AT_ONCE).astype(np.int16)
     low, high = np.sort(rng.integers(-most - 1, most + 1, 2)).tolist()
@@ -141,7 +125,7 @@ def test_what_is_above_and_what_is_near_is_counted(seed: int, n_words: int, most
         elements=st.floats(-1e6, 1e6, allow_subnormal=False),
     )
 )
-def test_the_error_of_a_cosine_is_bounded(vectors: Array) -> None:
+def test_the_error_of_a_cosine_is_bounded(vectors):
     vectors = vectors[np.linalg.norm(vectors, axis=1) > 1e-3]
     directions = directions_of(vectors).astype(np.int64)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -150,7 +134,7 @@ def test_the_error_of_a_cosine_is_bounded(vectors: Array) -> None:
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-320, 5e-324, 1e300])
-def test_directions_of_any_length(scale: float) -> None:
+def test_directions_of_any_length(scale):
     vectors = np.array([[1.0, -1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]) * scale
     norms = np.array([np.sqrt(2.0) * scale, 0.0, scale])
     out = np.full((3, 4), 77, np.int16)
@@ -165,7 +149,7 @@ def test_directions_of_any_length(scale: float) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(config.DISABLE_JIT, reason="is about compiled code")
 @pytest.mark.parametrize("cpu", ["x86-64", "x86-64-v3", "x86-64-v4"])
-def test_older_processors_multiply_alike(cpu: str, tmp_path: Path) -> None:
+def test_older_processors_multiply_alike(cpu, tmp_path):
     if config.CPU_NAME or "x86_64" not in os.uname().machine:
         pytest.skip("these are processors of another kind")
     features = {

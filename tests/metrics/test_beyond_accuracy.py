@@ -1,9 +1,6 @@
 """Metrics of what is recommended: against the oracle, and the inputs they need."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 import oracle
@@ -22,7 +19,7 @@ CUTOFFS = [2, 3, 20]
 
 
 @given(list_cases())
-def test_every_metric_of_all_users_equals_the_oracle(case: Case) -> None:
+def test_every_metric_of_all_users_equals_the_oracle(case):
     names = [f"{name}@{k}" for name in oracle.ONE_NUMBER_LIST_METRICS for k in CUTOFFS]
     ev = case.evaluate(names)
     assert ev.per_user.shape[1] == 0
@@ -36,7 +33,7 @@ def test_every_metric_of_all_users_equals_the_oracle(case: Case) -> None:
 SMALL = Case([[0, 1], [2, 0]], [{0: 1.0}, {2: 1.0}], [{3}, {0, 4}])
 
 
-def test_groups_are_distinguished_by_type_and_not_by_scale() -> None:
+def test_groups_are_distinguished_by_type_and_not_by_scale():
     lists = se.Rankings.from_topk([[0], [1]])
     data = (lists, csr_matrix(np.eye(2)), "calibration")
     train = csr_matrix(np.eye(2)[::-1])
@@ -54,13 +51,13 @@ def test_groups_are_distinguished_by_type_and_not_by_scale() -> None:
         assert se.evaluate(*data, train=train, items=se.ItemData(groups=same))["calibration"] == 0.0
 
 
-def test_many_groups_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_groups_take_bounded_memory(monkeypatch):
     expected = SMALL.evaluate(["calibration@2"]).columns
     monkeypatch.setattr("sparse_eval.metrics.beyond_accuracy._MIXES", 1)
     np.testing.assert_array_equal(SMALL.evaluate(["calibration@2"]).columns, expected)
 
 
-def test_inputs_may_be_keyed_by_item() -> None:
+def test_inputs_may_be_keyed_by_item():
     plain = SMALL.evaluate(["calibration@2", "diversity(similarity=vectors)@2"])
     backwards = list(range(N_ITEMS))[::-1]
     keyed = SMALL.evaluate(
@@ -78,7 +75,7 @@ def test_inputs_may_be_keyed_by_item() -> None:
     np.testing.assert_array_equal(matrix.columns, plain.columns[:1])
 
 
-def test_labels_of_items_are_matched() -> None:
+def test_labels_of_items_are_matched():
     lists = pd.DataFrame({"user": ["u", "u", "v"], "item": ["y", "x", "z"], "rank": [1, 2, 1]})
     truth = pd.DataFrame({"user": ["u", "v"], "item": ["x", "z"]})
     seen = pd.DataFrame({"user": ["v", "w", "u"], "item": ["x", "y", "q"]})
@@ -99,7 +96,7 @@ def test_labels_of_items_are_matched() -> None:
     assert ev.per_user.loc["u", "diversity(similarity=vectors)@2"] == pytest.approx(1.0)
 
 
-def test_explicit_zeros_in_train_are_not_in_the_history() -> None:
+def test_explicit_zeros_in_train_are_not_in_the_history():
     shown = csr_matrix(([1.0, 0.0], ([0, 0], [0, 1])), shape=(2, N_ITEMS))
     ev = SMALL.evaluate(["calibration@1"], train=shown)
     assert ev.values("calibration@1")[0] == 0.0
@@ -108,7 +105,7 @@ def test_explicit_zeros_in_train_are_not_in_the_history() -> None:
     np.testing.assert_array_equal(same.columns, ev.columns)
 
 
-def test_smaller_and_larger_training_data_are_aligned() -> None:
+def test_smaller_and_larger_training_data_are_aligned():
     more = sparse.lil_matrix((4, N_ITEMS + 3))
     more[3, 0] = more[2, 0] = 1
     ev = SMALL.evaluate(["popularity@2", "coverage@2"], train=more, items=None)
@@ -138,7 +135,7 @@ def test_smaller_and_larger_training_data_are_aligned() -> None:
         {"train": csr_matrix([[np.nan]])},
     ],
 )
-def test_refuses_side_data_that_do_not_fit(inputs: dict[str, Any]) -> None:
+def test_refuses_side_data_that_do_not_fit(inputs):
     with raises(InvalidDataError):
         SMALL.evaluate(
             ["calibration@2"],
@@ -148,7 +145,7 @@ def test_refuses_side_data_that_do_not_fit(inputs: dict[str, Any]) -> None:
         )
 
 
-def test_refuses_lists_with_unknown_items() -> None:
+def test_refuses_lists_with_unknown_items():
     hits_only = csr_matrix(([3], ([0], [1])), shape=(1, N_ITEMS))
     with raises(InvalidDataError, user=0):
         se.evaluate(hits_only, csr_matrix(([1], ([0], [1])), (1, N_ITEMS)), "coverage@3")
@@ -160,7 +157,7 @@ def test_refuses_lists_with_unknown_items() -> None:
             se.evaluate(gap, relevant, f"coverage@{k}")
 
 
-def test_refuses_auc_of_positions_beyond_the_catalogue() -> None:
+def test_refuses_auc_of_positions_beyond_the_catalogue():
     far = csr_matrix(([30], ([0], [1])), shape=(1, N_ITEMS))
     with raises(InvalidDataError):
         se.evaluate(far, csr_matrix(([1], ([0], [1])), (1, N_ITEMS)), "auc")

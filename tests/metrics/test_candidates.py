@@ -1,9 +1,6 @@
 """Metrics and their random baselines among candidates, against plain Python."""
 
-from __future__ import annotations
-
 import warnings
-from typing import Any
 
 import numpy as np
 import oracle
@@ -29,8 +26,8 @@ DOUBTS = pytest.mark.filterwarnings(
 class User:
     """Random sets of a user: candidates, seen items, gains, and a list of some candidates."""
 
-    def __init__(self, rng: np.random.Generator, outside: bool) -> None:
-        def some(share: float) -> list[int]:
+    def __init__(self, rng, outside):
+        def some(share):
             return [int(item) for item in np.flatnonzero(rng.random(N_ITEMS) < share)]
 
         self.among = set(some(0.6))
@@ -44,7 +41,7 @@ class User:
 
 
 @st.composite
-def some_users(draw: st.DrawFn) -> list[User]:
+def some_users(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     outside = draw(st.booleans())
     users = [User(rng, outside) for _ in range(draw(st.integers(1, 5)))]
@@ -55,7 +52,7 @@ def some_users(draw: st.DrawFn) -> list[User]:
     return users
 
 
-def inputs(users: list[User]) -> tuple[csr_matrix, csr_matrix, dict[str, csr_matrix]]:
+def inputs(users):
     sides = {
         "candidates": [dict.fromkeys(user.among, 1.0) for user in users],
         "train": [dict.fromkeys(user.seen, 1.0) for user in users],
@@ -70,7 +67,7 @@ def inputs(users: list[User]) -> tuple[csr_matrix, csr_matrix, dict[str, csr_mat
 @DOUBTS
 @settings(max_examples=60)
 @given(some_users())
-def test_values_are_those_of_plain_python(users: list[User]) -> None:
+def test_values_are_those_of_plain_python(users):
     lists, gains, beside = inputs(users)
     largest = max(gain for user in users for gain in user.gains.values())
     ev = se.evaluate(lists, gains, [row[0] for row in ACCURACY], **beside)
@@ -83,7 +80,7 @@ def test_values_are_those_of_plain_python(users: list[User]) -> None:
             assert value == pytest.approx(expected, rel=1e-12, abs=1e-14, nan_ok=True), spelling
 
 
-def test_serendipity_leaves_out_the_most_popular_candidates() -> None:
+def test_serendipity_leaves_out_the_most_popular_candidates():
     train = csr_matrix([[0, 0, 0, 1.0], [1, 1, 0, 0], [1, 0, 0, 0], [1, 1, 0, 0]])
     held = csr_matrix([[0, 0, 1.0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
     lists = se.Rankings.from_topk([[2, 1], [-1, -1], [-1, -1], [-1, -1]], shape=(4, 4))
@@ -94,7 +91,7 @@ def test_serendipity_leaves_out_the_most_popular_candidates() -> None:
     assert among["serendipity@2"] == 0.0
 
 
-def test_what_is_outside_is_counted_and_said() -> None:
+def test_what_is_outside_is_counted_and_said():
     lists = se.Rankings.from_topk([[0, 1], [2, 3]], shape=(2, 5))
     held = csr_matrix([[1.0, 0, 0, 0, 1], [0, 0, 0, 1, 0]])
     among = csr_matrix([[1, 0, 1, 0, 0], [0, 0, 1, 1, 0]])
@@ -111,7 +108,7 @@ def test_what_is_outside_is_counted_and_said() -> None:
         se.evaluate(lists, held, "recall@2", candidates=[2])
 
 
-def test_candidates_need_the_ids_of_the_lists() -> None:
+def test_candidates_need_the_ids_of_the_lists():
     frame = pd.DataFrame({"user": ["a"], "item": ["v"]})
     with raises(InvalidDataError):
         se.evaluate(se.Rankings.from_topk([[0]]), csr_matrix([[1.0]]), "mrr", candidates=frame)
@@ -122,7 +119,7 @@ def test_candidates_need_the_ids_of_the_lists() -> None:
     assert se.evaluate(rankings, numbers, "mrr", candidates=pd.Index([5, 6]))["mrr"] == 1.0
 
 
-def test_tables_beside_candidates_are_refused(tmp_path: Any) -> None:
+def test_tables_beside_candidates_are_refused(tmp_path):
     frame = pd.DataFrame({"user": ["a"], "item": ["x"], "rank": [1]})
     frame.to_parquet(tmp_path / "lists.parquet")
     frame[["user", "item"]].to_parquet(tmp_path / "truth.parquet")
@@ -130,7 +127,7 @@ def test_tables_beside_candidates_are_refused(tmp_path: Any) -> None:
         se.evaluate(tmp_path / "lists.parquet", tmp_path / "truth.parquet", "mrr", candidates=[0])
 
 
-def test_numbers_among_different_candidates_are_not_compared(tmp_path: Any) -> None:
+def test_numbers_among_different_candidates_are_not_compared(tmp_path):
     lists = se.Rankings.from_topk([[0, 1], [2, 3]], shape=(2, 5))
     held = csr_matrix([[1.0, 0, 0, 0, 0], [0, 0, 0, 1, 0]])
     sides = csr_matrix(np.ones((2, 5))), csr_matrix([[1, 1, 0, 0, 0], [0, 0, 1, 1, 0]]), None

@@ -1,7 +1,5 @@
 """What each convention changes, on users whose numbers can be worked out by hand."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from dataclasses import replace
@@ -36,7 +34,7 @@ WITHOUT_ZEROS.eliminate_zeros()
 REFUSING = [name for name, rules in CONVENTIONS.items() if rules.zeros == "error"]
 
 
-def d(rank: int) -> float:
+def d(rank):
     return 1 / math.log2(rank + 1)
 
 
@@ -75,12 +73,12 @@ EXPECTED = {
 }
 
 
-def test_every_convention_has_expected_values() -> None:
+def test_every_convention_has_expected_values():
     assert set(EXPECTED) - {None} == set(CONVENTIONS) - {"standard"}
 
 
 @pytest.mark.parametrize("convention", EXPECTED)
-def test_each_convention_on_the_first_user(convention: str | None) -> None:
+def test_each_convention_on_the_first_user(convention):
     *values, n_users = EXPECTED[convention]
     rules = CONVENTIONS[convention or "standard"]
     names = ["ndcg", "map", "precision", "recall"]
@@ -112,26 +110,26 @@ AUC_OF_ALL = ((1 + (2 + 4) / 2 * (8 - 4 - 1)) / (4 * 4), 3 / 7, 1 / 2)
         ("rectools", "entropy@3", -(0.9 * math.log2(0.3) + 0.1 * math.log2(0.1))),
     ],
 )
-def test_what_some_libraries_do(convention: str, metric: str, expected: float) -> None:
+def test_what_some_libraries_do(convention, metric, expected):
     train = csr_matrix(([1.0], ([0], [3])), shape=(5, 8))
     ev = se.evaluate(LISTS, WITHOUT_ZEROS, metric, train=train, convention=convention)
     assert ev[metric] == pytest.approx(expected)
 
 
-def test_irspack_ends_the_ideal_list_with_the_list() -> None:
+def test_irspack_ends_the_ideal_list_with_the_list():
     short = se.Rankings.from_topk([[0, -1, -1]], shape=(1, 8))
     gains = csr_matrix(([1.0] * 3, ([0] * 3, [0, 1, 2])), shape=(1, 8))
     assert se.evaluate(short, gains, "ndcg@3", convention="irspack")["ndcg@3"] == 1.0
 
 
-def recsys2019(listed: list[int], gains: dict[int, float], k: int) -> dict[str, float]:
+def recsys2019(listed, gains, k):
     """Return the values of a user as Ferrari Dacrema, Cremonesi and Jannach define them."""
     top = [item for item in listed[:k] if item >= 0]
     hits = [item in gains for item in top]
     if not top:
         return dict.fromkeys(("ndcg", "map", "precision", "recall", "mrr", "arhr"), 0.0)
 
-    def discounted(values: list[float]) -> float:
+    def discounted(values):
         return sum((2**value - 1) / math.log(rank + 2) for rank, value in enumerate(values))
 
     precisions = [sum(hits[: rank + 1]) / (rank + 1) for rank, hit in enumerate(hits) if hit]
@@ -149,7 +147,7 @@ def recsys2019(listed: list[int], gains: dict[int, float], k: int) -> dict[str, 
 
 @pytest.mark.parametrize("binary", [False, True])
 @pytest.mark.parametrize("k", [1, 3, 10])
-def test_the_evaluator_of_recsys2019(k: int, binary: bool) -> None:
+def test_the_evaluator_of_recsys2019(k, binary):
     rng = np.random.default_rng(k)
     held_out = rng.integers(0, 4, (30, 40)) * (rng.random((30, 40)) < 0.3)
     held_out[:, 0] = 1
@@ -172,14 +170,14 @@ def test_the_evaluator_of_recsys2019(k: int, binary: bool) -> None:
         assert ev.values(f"{name}@{k}") == pytest.approx(expected, rel=1e-12), name
 
 
-def test_mind_notebook_counts_stored_zeros_as_hits() -> None:
+def test_mind_notebook_counts_stored_zeros_as_hits():
     shown = csr_matrix(([1.0, 0.0, 0.0], ([0] * 3, [2, 0, 1])), shape=(1, 8))
     lists = se.Rankings.from_topk([[0, 1, 2]], shape=(1, 8))
     ev = se.evaluate(lists, shown, "dcg@3", convention="mind-notebook")
     assert ev["dcg@3"] == pytest.approx(1 + d(2) + d(3))
 
 
-def test_the_numbers_of_the_tests_of_spark_with_relevance_values() -> None:
+def test_the_numbers_of_the_tests_of_spark_with_relevance_values():
     # RankingMetricsSuite, "Ranking metrics: NDCG with relevance"
     lists = se.Rankings.from_topk(
         [
@@ -196,7 +194,7 @@ def test_the_numbers_of_the_tests_of_spark_with_relevance_values() -> None:
     assert list(ev.mean().values()) == pytest.approx([0.511959, 0.487806, 0.5187, 0.5187], abs=1e-5)
 
 
-def test_rectools_fills_every_slot() -> None:
+def test_rectools_fills_every_slot():
     gains = csr_matrix(([1.0], ([0], [0])), shape=(1, 8))
     ev = se.evaluate(se.Rankings.from_topk([[0, 1, 2]]), gains, "ndcg@3", convention="rectools")
     assert ev["ndcg@3"] == pytest.approx(1 / (1 + d(2) + d(3)))
@@ -206,7 +204,7 @@ def test_rectools_fills_every_slot() -> None:
 
 
 @pytest.mark.parametrize("convention", REFUSING)
-def test_stored_zeros_that_the_library_counts_are_an_error(convention: str) -> None:
+def test_stored_zeros_that_the_library_counts_are_an_error(convention):
     metric = "recall@3" if "recall" not in CONVENTIONS[convention].uncut else "recall"
     with raises(InvalidDataError):
         se.evaluate(LISTS, GAINS, metric, convention=convention)
@@ -219,7 +217,7 @@ def test_stored_zeros_that_the_library_counts_are_an_error(convention: str) -> N
     )
 
 
-def test_discounts_of_ranks_beyond_the_table() -> None:
+def test_discounts_of_ranks_beyond_the_table():
     # beyond the ranks whose discounts are kept in a table
     far = csr_matrix(([5_000_000], ([0], [1])), shape=(1, 3))
     for convention, discount in (("lenskit", math.log2(5e6)), (None, math.log2(5e6 + 1))):
@@ -240,7 +238,7 @@ def test_discounts_of_ranks_beyond_the_table() -> None:
         ("pyxclib", "auc"),
     ],
 )
-def test_refuses_what_the_library_counts_otherwise(convention: str, metric: str) -> None:
+def test_refuses_what_the_library_counts_otherwise(convention, metric):
     with raises(InvalidMetricError):
         se.evaluate(LISTS, GAINS, metric, convention=convention)
     rows = CONVENTIONS[convention].differences()
@@ -248,7 +246,7 @@ def test_refuses_what_the_library_counts_otherwise(convention: str, metric: str)
     assert [how for subject, how, _ in rows if subject == f"{name}: not reproduced"]
 
 
-def test_what_has_no_cutoff_is_of_the_list_or_of_all_candidates() -> None:
+def test_what_has_no_cutoff_is_of_the_list_or_of_all_candidates():
     users, items = np.array([[1.0]]), np.arange(8.0)[:, None]
     relevant = csr_matrix(([1.0], ([0], [2])), shape=(1, 8))  # behind items 7 to 3
     train = csr_matrix((1, 8))
@@ -267,7 +265,7 @@ REPLAY_TRAIN = [[2, 5, 6, 8, 9], [1, 3, 5, 8, 11], [2, 4, 9]]
 
 @pytest.mark.parametrize("train", [REPLAY_TRAIN, REPLAY_TRAIN[:1], []])
 @pytest.mark.parametrize("name", ["surprisal", "Surprisal", "novelty(form=relative)"])
-def test_surprisal_and_novelty_of_replay(name: str, train: list[list[int]]) -> None:
+def test_surprisal_and_novelty_of_replay(name, train):
     """The values are from RePlay 0.22.0's Surprisal and Novelty, for the same lists and data."""
     pairs = [(user, item) for user, items in enumerate(train) for item in items]
     users, items = zip(*pairs, strict=True) if pairs else ((), ())
@@ -282,7 +280,7 @@ def test_surprisal_and_novelty_of_replay(name: str, train: list[list[int]]) -> N
         assert ev.values(f"novelty@{k}")[: len(train)] == pytest.approx(novelty)
 
 
-def test_surprisal_is_understood_in_every_spelling() -> None:
+def test_surprisal_is_understood_in_every_spelling():
     for name in ("surprisal@3", "surprisal_3", "Surprisal@{3}", "surprisal(form=relative)@3"):
         assert list(map(str, parse(name, CONVENTIONS["replay"].options))) == [
             "novelty(form=relative)@3"
@@ -316,13 +314,13 @@ REPLAY_VALUES = {
 
 
 @pytest.mark.parametrize("name", ["trec", "IMPLICT", "", 7])
-def test_refuses_unknown_conventions(name: object) -> None:
+def test_refuses_unknown_conventions(name):
     with raises(InvalidMetricError):
         se.evaluate(LISTS, GAINS, "mrr", convention=name)
 
 
 @pytest.mark.parametrize("name", CONVENTIONS)
-def test_differences_name_everything_that_differs(name: str) -> None:
+def test_differences_name_everything_that_differs(name):
     rules = CONVENTIONS[name]
     rows = rules.differences()
     assert bool(rows) == (rules is not STANDARD)
@@ -336,7 +334,7 @@ def test_differences_name_everything_that_differs(name: str) -> None:
             assert value != registered[option].default
 
 
-def test_a_changed_convention_pickles_by_value() -> None:
+def test_a_changed_convention_pickles_by_value():
     changed = replace(CONVENTIONS["lenskit"], no_relevant="exclude")
     copy = pickle.loads(pickle.dumps(changed))  # noqa: S301
     assert copy == changed != CONVENTIONS["lenskit"]

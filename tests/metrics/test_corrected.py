@@ -1,9 +1,6 @@
 """Estimates from sampled candidates: their definition, bias and variance, and what they refuse."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 import oracle
@@ -22,9 +19,7 @@ SAMPLED = pytest.mark.filterwarnings("ignore:metrics among sampled")
 class Problem:
     """Users with one relevant item each: the rank in the catalogue, and among sampled items."""
 
-    def __init__(
-        self, n_users: int = 60, n_items: int = 50, m: int = 12, of_seen: float = 1
-    ) -> None:
+    def __init__(self, n_users=60, n_items=50, m=12, of_seen=1):
         rng = np.random.default_rng(0)
         scores = rng.random((n_users, n_items))
         seen = rng.random(scores.shape) < of_seen * rng.choice([0.05, 0.3], (n_users, 1))
@@ -42,19 +37,19 @@ class Problem:
         self.places = (own & (scores > best)).sum(axis=1)  # rank among the candidates, from 0
         self.populations = n_items - seen.sum(axis=1)
 
-    def ranked(self, pool: Any) -> se.Rankings:
+    def ranked(self, pool):
         order = np.argsort(np.where(pool, -self.scores, np.inf), axis=1)
         ids = np.where(np.take_along_axis(pool, order, axis=1), order, -1)
         return se.Rankings.from_topk(ids, shape=pool.shape)
 
-    def evaluate(self, metrics: Any, corrected: Any, **options: Any) -> se.Evaluation:
+    def evaluate(self, metrics, corrected, **options):
         among = self.candidates.corrected(corrected)
         return se.evaluate(
             self.lists, self.held, metrics, train=self.train, candidates=among, **options
         )
 
 
-def of_rank(spelling: str, rank: int, n: int) -> float:
+def of_rank(spelling, rank, n):
     """A metric of one relevant item at a rank among n, by the oracle."""
     name, _, k = spelling.partition("@")
     name, _, inside = name.partition("(")
@@ -64,7 +59,7 @@ def of_rank(spelling: str, rank: int, n: int) -> float:
 
 
 @SAMPLED
-def test_unbiased_puts_the_estimated_rank_into_the_metric() -> None:
+def test_unbiased_puts_the_estimated_rank_into_the_metric():
     problem = Problem()
     ev = problem.evaluate(["mean_rank", "auc", "percentile_rank"], "unbiased")
     others = problem.populations - 1
@@ -83,7 +78,7 @@ SPELLINGS = [
 ]
 
 
-def is_defined(spelling: str) -> bool:
+def is_defined(spelling):
     try:
         request = Request.parse(se.Protocol(spelling), ("train", "candidates"))
         request.corrected_by("unbiased")
@@ -98,7 +93,7 @@ DEFINED = [spelling for spelling in SPELLINGS if is_defined(spelling)]
 class Formula:
     """The estimates of metrics, by the rank among m sampled items out of n − 1 others."""
 
-    def __init__(self, spellings: list[str], n: int, m: int) -> None:
+    def __init__(self, spellings, n, m):
         self.n, self.m = n, m
         self.of_ranks = np.array([[of_rank(s, rank, n) for s in spellings]
                                   for rank in range(1, n + 1)])  # fmt: skip
@@ -109,7 +104,7 @@ class Formula:
         system = (1 - GAMMA) * chances.T @ chances + GAMMA * np.diag(chances.sum(axis=0))
         self.bias_variance = np.linalg.solve(system, chances.T @ self.of_ranks)
 
-    def estimates(self, corrected: str, place: int) -> Any:
+    def estimates(self, corrected, place):
         """Return the estimate of each metric; None where no whole rank is estimated."""
         if corrected == "bias_variance":
             return self.bias_variance[place]
@@ -118,7 +113,7 @@ class Formula:
 
 
 @SAMPLED
-def test_bias_variance_depends_on_the_number_of_candidates_of_the_user() -> None:
+def test_bias_variance_depends_on_the_number_of_candidates_of_the_user():
     problem, names = Problem(), ["hit_rate@3", "ndcg@5", "auc"]
     ev = problem.evaluate(names, "bias_variance")
     for user in range(0, 60, 9):
@@ -129,7 +124,7 @@ def test_bias_variance_depends_on_the_number_of_candidates_of_the_user() -> None
 
 @SAMPLED
 @pytest.mark.parametrize("corrected", ["unbiased", "bias_variance"])
-def test_estimates_are_those_of_the_formula_at_every_cut_off(corrected: Any) -> None:
+def test_estimates_are_those_of_the_formula_at_every_cut_off(corrected):
     problem = Problem(n_users=80, n_items=31, m=6, of_seen=0)  # estimated ranks are 1, 6, 11, …
     formula = Formula(DEFINED, 31, 6)
     expected = np.array([formula.estimates(corrected, place) for place in problem.places])
@@ -152,7 +147,7 @@ def test_estimates_are_those_of_the_formula_at_every_cut_off(corrected: Any) -> 
 @SAMPLED
 @pytest.mark.filterwarnings("ignore:420 listed items")
 @pytest.mark.parametrize("items", ["repeat", "explore"])
-def test_relevant_items_are_chosen_before_they_are_estimated(items: str) -> None:
+def test_relevant_items_are_chosen_before_they_are_estimated(items):
     rng = np.random.default_rng(0)
     train = csr_matrix((rng.random((30, 20)) < 0.3) * 1)
     relevant = rng.integers(0, 20, 30)
@@ -174,7 +169,7 @@ def test_relevant_items_are_chosen_before_they_are_estimated(items: str) -> None
 
 @SAMPLED
 @pytest.mark.parametrize("corrected", ["unbiased", "bias_variance"])
-def test_random_lists_are_estimated_exactly(corrected: Any) -> None:
+def test_random_lists_are_estimated_exactly(corrected):
     problem = Problem(n_users=100)
     metrics = ["ndcg@5", "hit_rate@3", "mean_rank"]
     ev = problem.evaluate(metrics, corrected)
@@ -193,7 +188,7 @@ def test_random_lists_are_estimated_exactly(corrected: Any) -> None:
 
 @SAMPLED
 @pytest.mark.parametrize("corrected", ["unbiased", "bias_variance"])
-def test_saved_and_compared(corrected: Any, tmp_path: Any) -> None:
+def test_saved_and_compared(corrected, tmp_path):
     clicks = se.datasets.synthetic(n_users=150, n_items=400, seed=0)
     holdout = se.split.leave_k_out(clicks, seed=0)
     model = se.baselines.popularity(holdout)
@@ -211,7 +206,7 @@ def test_saved_and_compared(corrected: Any, tmp_path: Any) -> None:
 
 
 @SAMPLED
-def test_refuses_what_is_not_defined() -> None:
+def test_refuses_what_is_not_defined():
     problem = Problem()
     for metric in ("coverage@5", "fcp@5", "recall(average=micro)@5"):
         with raises(InvalidMetricError):
@@ -237,7 +232,7 @@ def test_refuses_what_is_not_defined() -> None:
         se.evaluate(problem.lists, graded, "ndcg@5", **options)
 
 
-def test_tables_of_large_catalogues_are_interpolated() -> None:
+def test_tables_of_large_catalogues_are_interpolated():
     plans = Request.parse(se.Protocol(["ndcg@10", "hit_rate@10"])).plans
     for n in (4200, 4444):
         tables = _Tables(plans)

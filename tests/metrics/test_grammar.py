@@ -1,7 +1,5 @@
 """Parsing and printing metrics, and what is refused."""
 
-from __future__ import annotations
-
 import re
 import time
 from contextlib import suppress
@@ -12,12 +10,12 @@ from hypothesis import strategies as st
 from raising import raises
 
 from sparse_eval.errors import InvalidMetricError
-from sparse_eval.metrics import REGISTRY, Choice, Metric, Number, parse, parse_metrics
+from sparse_eval.metrics import REGISTRY, Choice, Metric, parse, parse_metrics
 from sparse_eval.metrics.grammar import _split
 from sparse_eval.metrics.registry import ALIASES, ALIASES_WITH_OPTION
 
 
-def values_of(option: Choice | Number) -> st.SearchStrategy[str]:
+def values_of(option):
     if isinstance(option, Choice):
         return st.sampled_from(option.values)
     below = min(option.below, 1e6)
@@ -26,7 +24,7 @@ def values_of(option: Choice | Number) -> st.SearchStrategy[str]:
 
 
 @st.composite
-def metrics(draw: st.DrawFn) -> Metric:
+def metrics(draw):
     entry = draw(st.sampled_from(list(REGISTRY.values())))
     cutoffs = st.integers(entry.formula.least_cutoff, 1000)
     cutoff = draw(
@@ -39,13 +37,13 @@ def metrics(draw: st.DrawFn) -> Metric:
 
 
 @given(metrics())
-def test_a_metric_prints_as_it_is_parsed(metric: Metric) -> None:
+def test_a_metric_prints_as_it_is_parsed(metric):
     assert parse(str(metric)) == (metric,)
     assert parse(f"  {str(metric).upper()} ") == (metric,)
 
 
 @given(st.text(max_size=20))
-def test_parses_or_refuses_any_text(text: str) -> None:
+def test_parses_or_refuses_any_text(text):
     try:
         parsed = parse(text)
     except InvalidMetricError as error:
@@ -54,11 +52,11 @@ def test_parses_or_refuses_any_text(text: str) -> None:
         assert parse(",".join(map(str, parsed))) == parsed
 
 
-def names(text: str) -> list[str]:
+def names(text):
     return [str(metric) for metric in parse_metrics(text)]
 
 
-def test_parses_lists_braces_and_defaults() -> None:
+def test_parses_lists_braces_and_defaults():
     assert names("ndcg@{5,10,20}") == ["ndcg@5", "ndcg@10", "ndcg@20"]
     assert names("NDCG(gain=EXP)@{1, 2}, mrr") == ["ndcg(gain=exp)@1", "ndcg(gain=exp)@2", "mrr"]
     assert names("ndcg(gain=linear)@5") == names("ndcg()@5") == ["ndcg@5"]
@@ -98,11 +96,11 @@ def test_parses_lists_braces_and_defaults() -> None:
         ("gm_map(normalizer=min)@5", "map(average=geometric,normalizer=min)@5"),
     ],
 )
-def test_other_names_become_canonical(text: str, canonical: str) -> None:
+def test_other_names_become_canonical(text, canonical):
     assert ",".join(names(text)) == canonical
 
 
-def test_other_names_are_no_names_of_metrics() -> None:
+def test_other_names_are_no_names_of_metrics():
     assert not (ALIASES.keys() | ALIASES_WITH_OPTION.keys()) & REGISTRY.keys()
     assert {name for meant in ALIASES.values() for name in meant} <= REGISTRY.keys()
     assert Metric("hr", 10).definition is REGISTRY["hit_rate"]
@@ -142,33 +140,33 @@ def test_other_names_are_no_names_of_metrics() -> None:
         "ndcg@5,",
     ],
 )
-def test_refuses_invalid_metrics(text: str) -> None:
+def test_refuses_invalid_metrics(text):
     with raises(InvalidMetricError):
         parse_metrics(text)
 
 
 @pytest.mark.parametrize("nothing", [[], (), 5, None, [5], [None]])
-def test_refuses_what_names_no_metric(nothing: object) -> None:
+def test_refuses_what_names_no_metric(nothing):
     with pytest.raises(InvalidMetricError):
         parse_metrics(nothing)
 
 
 @pytest.mark.parametrize("name", ["f1(beta={})@10", "set_f(beta={})"])
-def test_a_beta_has_a_finite_square(name: str) -> None:
+def test_a_beta_has_a_finite_square(name):
     assert parse(name.format("1e99"))
     with raises(InvalidMetricError):
         parse(name.format("1e200"))
 
 
 @given(st.text("a1,(){}@ \n", max_size=40))
-def test_commas_outside_brackets_separate(text: str) -> None:
+def test_commas_outside_brackets_separate(text):
     # A comma is inside if no opening bracket stands between it and a closing one behind it.
     assert _split(text) == re.split(r",(?![^({]*[)}])", text)
 
 
 @pytest.mark.parametrize("text", ["ndcg@{%s1}", "%smrr", "ndcg(%sgain=exp)@1", "%s)", "(%s"])
 @pytest.mark.parametrize("repeated", ["1,", "mrr,", "gain=exp,", "(,", "),", "{,}"])
-def test_time_grows_with_the_length_of_the_text(text: str, repeated: str) -> None:
+def test_time_grows_with_the_length_of_the_text(text, repeated):
     start = time.process_time()
     with suppress(InvalidMetricError):
         parse(text % (repeated * 10_000))

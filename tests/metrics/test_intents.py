@@ -1,9 +1,6 @@
 """Intent-aware metrics: against their definitions and ndeval's numbers, in every way."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import intents_oracle as plain
 import numpy as np
@@ -19,11 +16,9 @@ N_ITEMS = 8
 ALPHAS = ["0.5", "0.25", "0.9"]
 CUTOFFS = [1, 3, 10]
 
-Case = tuple[list[list[int]], list[dict[int, float]], list[set[int]]]
-
 
 @st.composite
-def cases(draw: st.DrawFn) -> Case:
+def cases(draw):
     items = st.integers(0, N_ITEMS - 1)
     n_users = draw(st.integers(1, 4))
     lists = [draw(st.lists(items, unique=True)) for _ in range(n_users)]
@@ -33,7 +28,7 @@ def cases(draw: st.DrawFn) -> Case:
     return lists, relevant, groups
 
 
-def evaluate(case: Case, metrics: list[str], **options: Any) -> se.Evaluation:
+def evaluate(case, metrics, **options):
     lists, gains, groups = case
     n_items = len(groups)
     ids = np.full((len(lists), n_items), -1)
@@ -51,7 +46,7 @@ def evaluate(case: Case, metrics: list[str], **options: Any) -> se.Evaluation:
 
 @settings(max_examples=60)
 @given(cases())
-def test_every_metric_equals_its_definition(case: Case) -> None:
+def test_every_metric_equals_its_definition(case):
     rows = [(name, a, k) for name in ("alpha_ndcg", "err_ia") for a in ALPHAS for k in CUTOFFS]
     names = [f"{name}(alpha={alpha})@{k}" for name, alpha, k in rows]
     ev = evaluate(case, [*names, "map_ia", "map_ia@3"])
@@ -69,8 +64,8 @@ def test_every_metric_equals_its_definition(case: Case) -> None:
             assert ev.values(spelling)[user] == pytest.approx(expected, rel=1e-12, abs=1e-15)
 
 
-def test_a_cutoff_of_any_size_takes_no_memory() -> None:
-    case: Case = ([[0, 1]], [{0: 1.0, 3: 1.0}], [{0}, {0}, {1}, {1}])
+def test_a_cutoff_of_any_size_takes_no_memory():
+    case = ([[0, 1]], [{0: 1.0, 3: 1.0}], [{0}, {0}, {1}, {1}])
     names = [f"{name}@{k}" for name in ("err_ia", "alpha_ndcg") for k in (5000, 10**15)]
     ev = evaluate(case, names)
     for some, many in (names[:2], names[2:]):
@@ -79,15 +74,13 @@ def test_a_cutoff_of_any_size_takes_no_memory() -> None:
 
 @settings(max_examples=10)
 @given(cases(), st.integers(1, 6), st.sets(st.integers(0, 4), max_size=3))
-def test_the_expected_map_ia_is_the_mean_over_all_orders(
-    case: Case, k: int, seen: set[int]
-) -> None:
+def test_the_expected_map_ia_is_the_mean_over_all_orders(case, k, seen):
     n_items = 5
     relevant = {item for item, gain in case[1][-1].items() if gain > 0 and item < n_items}
     relevant |= {0}
     seen -= {0}
     groups = case[2][:n_items]
-    small: Case = ([[0]], [dict.fromkeys(relevant, 1.0)], groups)
+    small = ([[0]], [dict.fromkeys(relevant, 1.0)], groups)
     train = csr_matrix([[int(item in seen) for item in range(n_items)]])
     ev = evaluate(small, [f"map_ia@{k}"], train=train)
     candidates = [item for item in range(n_items) if item not in seen]

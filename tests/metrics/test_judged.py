@@ -1,16 +1,12 @@
 """Measures that know what was judged, judged items alone, and those of trec_eval."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable
-from typing import Any
 
 import judged_oracle as plain
 import numpy as np
 import oracle
 import pytest
-from cases import N_ITEMS, Case, cases, spelled, to_csr
+from cases import N_ITEMS, cases, spelled, to_csr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from raising import raises
@@ -22,7 +18,7 @@ from sparse_eval.errors import InvalidDataError, InvalidMetricError
 CUT = ["bpref", "infap", "judged", "num_ret", "num_rel_ret", "num_nonrel_judged_ret", "utility"]
 OF_EVERYONE = ["judged", "num_ret", "num_nonrel_judged_ret", "utility"]
 WHOLE = ["num_rel", "set_precision", "set_relative_precision", "set_map", "set_f"]
-ROWS: list[tuple[str, str, str, float]] = [
+ROWS = [
     *((f"{name}@{k}", name, "", k) for name in CUT for k in (1, 3, 20)),
     *((name, name, "", math.inf) for name in (*CUT, *WHOLE)),
     *((f"set_f(beta={beta})", "set_f", beta, math.inf) for beta in ("0.5", "2")),
@@ -42,7 +38,7 @@ NAMES = [name for name, *_ in ROWS]
 ACCURACY = [row for row in spelled(oracle.METRICS) if row[1] not in ("err", "rbp")]
 
 
-def complete(case: Case) -> Case:
+def complete(case):
     """Return the same with lists that have no gaps."""
     ranked = [
         {item: place for place, (_, item) in enumerate(sorted((r, i) for i, r in row.items()), 1)}
@@ -51,7 +47,7 @@ def complete(case: Case) -> Case:
     return case._replace(ranked=ranked)
 
 
-def check_values(ev: se.Evaluation, expected: Callable[..., list[float]]) -> None:
+def check_values(ev, expected):
     for spelling, name, option, k in ROWS:
         np.testing.assert_allclose(
             ev.values(spelling), expected(name, option, k), rtol=1e-12, atol=1e-15, err_msg=spelling
@@ -59,7 +55,7 @@ def check_values(ev: se.Evaluation, expected: Callable[..., list[float]]) -> Non
 
 
 @given(cases())
-def test_every_measure_equals_its_definition(case: Case) -> None:
+def test_every_measure_equals_its_definition(case):
     case = complete(case)
     users = list(zip(case.ranked, case.relevant, strict=True))
     ev = se.evaluate(*case.matrices, NAMES)
@@ -71,7 +67,7 @@ def test_every_measure_equals_its_definition(case: Case) -> None:
         expected = plain.geometric(value for value in values if not math.isnan(value))
         assert se.evaluate(*case.matrices, spelling)[spelling] == pytest.approx(expected)
 
-    def of_anyone(name: str, option: str, k: float) -> list[float]:
+    def of_anyone(name, option, k):
         """Users without relevant items count, with 0 if the measure is about these."""
         counts = [
             name in OF_EVERYONE or any(gain > 0 for gain in gains.values()) for _, gains in users
@@ -90,7 +86,7 @@ def test_every_measure_equals_its_definition(case: Case) -> None:
 @pytest.mark.filterwarnings("ignore:judged_only=True, but every item")
 @settings(max_examples=40)
 @given(cases())
-def test_judged_items_alone_are_condensed_lists(case: Case) -> None:
+def test_judged_items_alone_are_condensed_lists(case):
     case = complete(case)
     protocol = se.Protocol([*NAMES, *(name for name, *_ in ACCURACY)], judged_only=True)
     ev = se.evaluate(*case.matrices, protocol)
@@ -117,9 +113,7 @@ def test_judged_items_alone_are_condensed_lists(case: Case) -> None:
     st.dictionaries(st.integers(0, 5), st.sampled_from([0.0, 1.0, 2.0])),
     st.sampled_from([1, 2, 6]),
 )
-def test_tied_items_are_condensed_as_all_their_orders(
-    scores: list[float], relevant: oracle.Gains, k: int
-) -> None:
+def test_tied_items_are_condensed_as_all_their_orders(scores, relevant, k):
     relevant = {item: gain for item, gain in relevant.items() if item < len(scores)} | {0: 1.0}
     judged = sorted(relevant)
     expected = oracle.expected_over_ties(
@@ -153,14 +147,14 @@ PRINTED = {
 
 
 @pytest.mark.parametrize("printed", PRINTED)
-def test_names_and_numbers_of_trec_eval(printed: str) -> None:
+def test_names_and_numbers_of_trec_eval(printed):
     ev = se.evaluate(LISTS, GAINS, printed, convention="trec_eval")
     (found,) = ev.mean().values()
     assert found == pytest.approx(PRINTED[printed], abs=1e-15)
 
 
 @pytest.mark.parametrize("level", ["0.7", "0.3"])
-def test_how_many_hits_a_level_of_recall_is(level: str) -> None:
+def test_how_many_hits_a_level_of_recall_is(level):
     # of 3 relevant items, 0.7 is 2.1: three hits, or two to trec_eval, where 0.7 · 3 + 0.9 < 3
     lists = se.Rankings.from_topk([[0, 9, 1, 9 - 1, 2]], shape=(1, 10))
     gains = to_csr([{0: 1, 1: 1, 2: 1}], np.float64, 10)
@@ -169,7 +163,7 @@ def test_how_many_hits_a_level_of_recall_is(level: str) -> None:
     assert list(se.evaluate(lists, gains, names).mean().values()) == pytest.approx(expected)
 
 
-def test_refuses_lists_that_do_not_say_where_judged_items_are() -> None:
+def test_refuses_lists_that_do_not_say_where_judged_items_are():
     positions = csr_matrix([[1, 0, 4, 0, 0]])  # what is at 2 and 3?
     judged = to_csr([{0: 1.0, 2: 0.0}], np.float64, 5)
     assert se.evaluate(positions, judged, "bpref")["bpref"] == 1.0
@@ -184,14 +178,14 @@ def test_refuses_lists_that_do_not_say_where_judged_items_are() -> None:
         se.evaluate(tied, csr_matrix([[1.0, 1.0, 0]]), se.Protocol("ndcg@2", judged_only=True))
 
 
-def test_refuses_what_does_not_go_together() -> None:
+def test_refuses_what_does_not_go_together():
     lists, gains = LISTS, GAINS
     with raises(InvalidMetricError):
         se.evaluate(lists, gains, se.Protocol("mrr", judged_only=True), candidates=np.arange(5))
     with raises(InvalidDataError, argument="judged_only"):
-        se.evaluate(lists, gains, se.Protocol("mrr", judged_only=1))  # type: ignore[arg-type]
+        se.evaluate(lists, gains, se.Protocol("mrr", judged_only=1))
     with raises(InvalidDataError, argument="without_list"):
-        se.evaluate(lists, gains, se.Protocol("mrr", without_list="drop"))  # type: ignore[arg-type]
+        se.evaluate(lists, gains, se.Protocol("mrr", without_list="drop"))
     with raises(InvalidMetricError):
         se.evaluate(lists, gains, "bpref@5", convention="trec_eval")
     with raises(InvalidMetricError, metric="iprec_at_recall_0.10(level=0.2)"):
@@ -200,7 +194,7 @@ def test_refuses_what_does_not_go_together() -> None:
         se.evaluate(lists, gains, "iprec_at_recall(level=1.1)")
 
 
-def test_users_without_a_list_count_or_not() -> None:
+def test_users_without_a_list_count_or_not():
     lists = se.Rankings.from_topk([[0, 1], [-1, -1], [2, 0]])
     gains = to_csr([{0: 1.0}, {1: 1.0}, {0: 0.0}], np.float64, 3)
     metrics = ["mrr", "gm_map"]
@@ -217,7 +211,7 @@ def test_users_without_a_list_count_or_not() -> None:
         cut.compare(whole)
 
 
-def test_first_positions_of_lists() -> None:
+def test_first_positions_of_lists():
     gapped = se.Rankings.from_positions(csr_matrix([[1, 0, 4, 2], [0, 0, 3, 0]]))
     cut = gapped.head(3)
     assert len(gapped.head(2**70).items) == len(gapped.items)
@@ -235,9 +229,9 @@ def test_first_positions_of_lists() -> None:
         gapped.head(0)
 
 
-def test_formulas_of_others_can_use_judgements() -> None:
+def test_formulas_of_others_can_use_judgements():
     @se.register_metric("judged_twice", "judged items, and those of the list", uses=["judged"])
-    def judged_twice(s: Any) -> Any:
+    def judged_twice(s):
         return s.judged_items + s.hits / 10
 
     # 5 items are judged, 2 of them within the first 3

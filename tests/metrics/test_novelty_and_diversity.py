@@ -1,9 +1,6 @@
 """Forms of novelty, diversity and serendipity, and their exact expectations at random."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable
 from itertools import permutations
 
 import novelty_oracle as plain
@@ -23,12 +20,12 @@ WEIGHTS[:, 0] += WEIGHTS.sum(axis=1) == 0
 CUTOFFS = [2, 3, 20]
 
 
-def definitions(items: list[int], case: Case, user: int, k: int) -> dict[str, Callable[[], float]]:
+def definitions(items, case, user, k):
     """Return the definition of each form, for a list of a user."""
     history, train = case.train[user], case.train
     relevant = {item for item, gain in case.relevant[user].items() if gain > 0}
     groups = [dict(enumerate(row)) for row in WEIGHTS.tolist()]
-    likenesses: dict[str, plain.Likeness] = {
+    likenesses = {
         "cosine": lambda i, j: plain.cosine_of_users(i, j, train),
         "jaccard": lambda i, j: plain.jaccard_of_users(i, j, train),
         "groups": lambda i, j: plain.cosine(WEIGHTS[i], WEIGHTS[j]),
@@ -66,7 +63,7 @@ def definitions(items: list[int], case: Case, user: int, k: int) -> dict[str, Ca
     }
 
 
-def value(name: str, items: list[int], case: Case, user: int, k: int) -> float:
+def value(name, items, case, user, k):
     if not any(gain > 0 for gain in case.relevant[user].values()):
         return math.nan
     return definitions(items[:k], case, user, k)[name]()
@@ -80,7 +77,7 @@ DATA = se.ItemData(groups=WEIGHTS, vectors=VECTORS)
 
 @settings(max_examples=60)
 @given(list_cases())
-def test_every_form_equals_its_definition(case: Case) -> None:
+def test_every_form_equals_its_definition(case):
     ev = case.evaluate([f"{name}@{k}" for name in NAMES for k in CUTOFFS], items=DATA)
     for plan in ev.request.plans:
         values = ev.values(plan.metric)
@@ -94,7 +91,7 @@ def test_every_form_equals_its_definition(case: Case) -> None:
         assert (defined <= plan.upper + 1e-12).all(), message
 
 
-def test_items_seen_before_are_not_new() -> None:
+def test_items_seen_before_are_not_new():
     lists = se.Rankings.from_topk([[0, 1, 2]], shape=(1, 4))
     train = csr_matrix([[1, 0, 1, 0]])
     truth = csr_matrix([[1, 1, 0, 0]])
@@ -111,7 +108,7 @@ EXACT += ["categorical_diversity"]
 
 
 @st.composite
-def small_cases(draw: st.DrawFn) -> Case:
+def small_cases(draw):
     """Draw one or two users, who have seen most of the few items: all their lists are few."""
     items = st.integers(0, N_ITEMS - 1)
     n_users = draw(st.integers(1, 2))
@@ -122,7 +119,7 @@ def small_cases(draw: st.DrawFn) -> Case:
 
 @settings(max_examples=15)
 @given(small_cases(), st.booleans())
-def test_expectations_are_means_over_all_lists(case: Case, filter_seen: bool) -> None:
+def test_expectations_are_means_over_all_lists(case, filter_seen):
     names = [f"{name}@3" for name in EXACT]
     summary = case.evaluate(se.Protocol(names, filter_seen=filter_seen), items=DATA).summary()
     assert (summary["random_se"] == 0).all()
@@ -138,7 +135,7 @@ def test_expectations_are_means_over_all_lists(case: Case, filter_seen: bool) ->
         assert found == pytest.approx(expected, rel=1e-12, abs=1e-12, nan_ok=True), name
 
 
-def test_novelty_that_leaves_nothing_out_is_exact() -> None:
+def test_novelty_that_leaves_nothing_out_is_exact():
     case = Case([[5]], [{5: 1.0}], [set(range(5))])
     everyone = to_csr([dict.fromkeys(range(5), 1), dict.fromkeys(range(N_ITEMS), 1)], int, N_ITEMS)
     summary = case.evaluate(["novelty(unknown=skip)@3"], train=everyone).summary()
@@ -149,9 +146,7 @@ def test_novelty_that_leaves_nothing_out_is_exact() -> None:
 
 
 @pytest.mark.parametrize(("limit", "value"), [("_LOOKUPS_AT_ONCE", 7), ("_ITEMS_AT_ONCE", 3)])
-def test_parts_of_a_history_give_the_same_bits(
-    limit: str, value: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parts_of_a_history_give_the_same_bits(limit, value, monkeypatch):
     lists, gains, more = problem("train")
     names = ["serendipity(form=cosine)@6"]
     whole = se.evaluate(lists, gains, names, train=more["train"])

@@ -1,13 +1,11 @@
 """Every metric and option against the oracle, on lists and relevance of every shape."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import oracle
 import pytest
-from cases import Case, cases, spelled
+from cases import cases, spelled
 from hypothesis import given, settings
 from raising import raises
 from scipy.sparse import csr_matrix
@@ -24,7 +22,7 @@ MICRO = spelled(oracle.MICRO)
 NAMES = [spelling for spelling, *_ in ALL]
 
 
-def test_the_oracle_has_every_accuracy_metric() -> None:
+def test_the_oracle_has_every_accuracy_metric():
     found = {name for name, entry in REGISTRY.items() if entry.over == "statistics"}
     found -= {name for name in found if name.startswith(("set_", "num_", "ps"))}
     apart = {"gauc", "iprec_at_recall", "bpref", "infap", "judged", "utility"}
@@ -33,7 +31,7 @@ def test_the_oracle_has_every_accuracy_metric() -> None:
 
 @settings(max_examples=50)
 @given(cases())
-def test_every_metric_equals_the_oracle(case: Case) -> None:
+def test_every_metric_equals_the_oracle(case):
     ev = se.evaluate(*case.matrices, NAMES, train=case.train)
     users = list(zip(case.ranked, case.relevant, case.contexts, strict=True))
     for spelling, name, options, k in ALL:
@@ -52,7 +50,7 @@ def test_every_metric_equals_the_oracle(case: Case) -> None:
 
 
 @given(cases())
-def test_every_micro_average_equals_the_oracle(case: Case) -> None:
+def test_every_micro_average_equals_the_oracle(case):
     ev = se.evaluate(*case.matrices, [name for name, *_ in MICRO], train=case.train)
     users = list(zip(case.ranked, case.relevant, case.contexts, strict=True))
     for spelling, name, options, k in MICRO:
@@ -61,7 +59,7 @@ def test_every_micro_average_equals_the_oracle(case: Case) -> None:
 
 
 @given(cases())
-def test_gauc_equals_the_oracle(case: Case) -> None:
+def test_gauc_equals_the_oracle(case):
     names = ["gauc", "gauc@3", "gauc(weight=relevant)", "gauc(weight=relevant)@3"]
     ev = se.evaluate(*case.matrices, names, train=case.train)
     users = list(zip(case.ranked, case.relevant, case.contexts, strict=True))
@@ -71,14 +69,14 @@ def test_gauc_equals_the_oracle(case: Case) -> None:
         assert ev[name] == pytest.approx(expected, rel=1e-12), name
 
 
-def test_gains_whose_sum_is_not_finite() -> None:
+def test_gains_whose_sum_is_not_finite():
     truth = csr_matrix([[1.0, 0, 1.0], [1.7e308, 0, 1.7e308]])
     lists = se.Rankings.from_topk([[0, 1], [1, 0]], shape=(2, 3))
     with raises(InvalidDataError, row=1):
         se.evaluate(lists, truth, "ndcg@2")
 
 
-def test_the_order_of_lists_without_a_miss_and_without_a_hit() -> None:
+def test_the_order_of_lists_without_a_miss_and_without_a_hit():
     lists = se.Rankings.from_topk([[0, 1], [1, 0]], shape=(2, 3))
     truth = csr_matrix([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     name = "auc(among=list)@2"

@@ -1,15 +1,12 @@
 """Popularity bias and fairness of exposure: against their definitions, in every way."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 import popularity_oracle as plain
 import pytest
 from hypothesis import given, settings
-from list_cases import GROUPS, N_ITEMS, Case, list_cases
+from list_cases import GROUPS, N_ITEMS, list_cases
 from raising import raises
 from scipy.sparse import csr_matrix
 
@@ -20,11 +17,11 @@ TAILS = ["", "tail=0.1", "tail=0.5", "tail=1", "tail=2"]
 CUTOFFS = [1, 3, 20]
 
 
-def spell(name: str, options: str, k: int) -> str:
+def spell(name, options, k):
     return f"{name}({options})@{k}" if options else f"{name}@{k}"
 
 
-def tail_of(option: str, train: list[set[int]], n_items: int = N_ITEMS) -> set[int]:
+def tail_of(option, train, n_items=N_ITEMS):
     if not option:
         return plain.tail_of_interactions(train, n_items)
     return plain.tail_of_recbole(train, n_items, float(option.removeprefix("tail=")))
@@ -32,7 +29,7 @@ def tail_of(option: str, train: list[set[int]], n_items: int = N_ITEMS) -> set[i
 
 @settings(max_examples=30)
 @given(list_cases())
-def test_shares_of_the_long_tail_equal_their_definition(case: Case) -> None:
+def test_shares_of_the_long_tail_equal_their_definition(case):
     rows = [(name, tail, k) for name in ("aplt", "aclt") for tail in TAILS for k in CUTOFFS]
     ev = case.evaluate([spell(*row) for row in rows])
     for name, tail, k in rows:
@@ -43,12 +40,12 @@ def test_shares_of_the_long_tail_equal_their_definition(case: Case) -> None:
 
 @settings(max_examples=30)
 @given(list_cases())
-def test_numbers_of_groups_equal_their_definition(case: Case) -> None:
+def test_numbers_of_groups_equal_their_definition(case):
     rows = [(name, tail, k) for name in ("pop_reo", "pop_rsp") for tail in TAILS for k in CUTOFFS]
     rows += [(name, "", k) for name in ("reo", "rsp") for k in CUTOFFS]
     ev = case.evaluate([spell(*row) for row in rows])
     for name, option, k in rows:
-        groups: list[Any] = GROUPS
+        groups = GROUPS
         if name.startswith("pop"):
             tail = tail_of(option, case.train)
             groups = [item in tail for item in range(N_ITEMS)]
@@ -61,7 +58,7 @@ def test_numbers_of_groups_equal_their_definition(case: Case) -> None:
 
 @settings(max_examples=30)
 @given(list_cases())
-def test_exposure_equals_its_definition(case: Case) -> None:
+def test_exposure_equals_its_definition(case):
     options = {"": 0.85, "p=0.3": 0.3, "weights=log": None}
     ev = case.evaluate([spell("exposure_gini", o, k) for o in options for k in CUTOFFS])
     for option, p in options.items():
@@ -72,7 +69,7 @@ def test_exposure_equals_its_definition(case: Case) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:1 of 4 relevant items")
-def test_candidates_are_what_groups_could_have() -> None:
+def test_candidates_are_what_groups_could_have():
     lists = se.Rankings.from_topk([[0, 1], [1, 2]], shape=(2, 4))
     truth = csr_matrix([[1, 0, 0, 1], [0, 0, 1, 1]])
     groups = ["a", "b", "a", "b"]
@@ -85,7 +82,7 @@ def test_candidates_are_what_groups_could_have() -> None:
     assert ev["rsp@2"] == pytest.approx(abs(1 - 2 / 3) / (1 + 2 / 3))
 
 
-def test_refuses_items_in_several_groups() -> None:
+def test_refuses_items_in_several_groups():
     lists = se.Rankings.from_topk([[0, 1]])
     groups = np.array([[1.0, 1.0], [0.0, 1.0]])
     for metric in ("reo@1", "rsp@1"):

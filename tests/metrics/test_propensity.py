@@ -1,21 +1,16 @@
 """Metrics weighted by propensities: against their definitions, and what they refuse."""
 
-from __future__ import annotations
-
 import math
 from itertools import permutations
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import propensity_oracle as plain
 import pytest
-from cases import N_ITEMS, Case, cases, to_csr
+from cases import N_ITEMS, cases, to_csr
 from evaluations import problem, saved
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from list_cases import N_ITEMS as LISTED_ITEMS
-from list_cases import Case as ListCase
 from list_cases import list_cases
 from raising import raises
 from scipy.sparse import csr_matrix
@@ -45,12 +40,12 @@ MORE = [{1, 2}, {2, 3}, {2}]
 GIVEN = np.linspace(0.05, 1.0, N_ITEMS)
 
 
-def spell(name: str, *options: str, k: int) -> str:
+def spell(name, *options, k):
     inside = ",".join(option for option in options if option)
     return f"{name}({inside})@{k}" if inside else f"{name}@{k}"
 
 
-def evaluate(case: Case, metrics: Any, **options: Any) -> se.Evaluation:
+def evaluate(case, metrics, **options):
     train = to_csr([dict.fromkeys(row, 1) for row in [*case.seen, *MORE]], np.int64)
     return se.evaluate(
         *case.matrices, metrics, train=train, items=se.ItemData(propensity=GIVEN), **options
@@ -59,7 +54,7 @@ def evaluate(case: Case, metrics: Any, **options: Any) -> se.Evaluation:
 
 @settings(max_examples=40)
 @given(cases())
-def test_ratios_of_sums_equal_their_definition(case: Case) -> None:
+def test_ratios_of_sums_equal_their_definition(case):
     users = list(zip(case.ranked, case.relevant, strict=True))
     rows = [
         (name, option, k, plain.jain([*case.seen, *MORE], N_ITEMS, a, b))
@@ -81,7 +76,7 @@ def test_ratios_of_sums_equal_their_definition(case: Case) -> None:
 
 @settings(max_examples=40)
 @given(cases())
-def test_weighted_metrics_equal_their_definition(case: Case) -> None:
+def test_weighted_metrics_equal_their_definition(case):
     users = list(zip(case.ranked, case.relevant, strict=True))
     models = {"": GIVEN.tolist()}
     for gamma in (0.5, 1.25):
@@ -99,7 +94,7 @@ def test_weighted_metrics_equal_their_definition(case: Case) -> None:
 
 
 @given(list_cases(), st.permutations(np.linspace(0.1, 1, LISTED_ITEMS).tolist()))
-def test_weighted_auc_equals_its_definition(case: ListCase, p: list[float]) -> None:
+def test_weighted_auc_equals_its_definition(case, p):
     names = [f"auc(weights={kind}){cut}" for kind in KINDS for cut in ("@2", "")]
     ev = case.evaluate(names, items=se.ItemData(propensity=p))
     for name in names:
@@ -118,7 +113,7 @@ def test_weighted_auc_equals_its_definition(case: ListCase, p: list[float]) -> N
 INPUTS = ("train", "propensity")
 
 
-def test_refuses_to_compare_numbers_of_other_propensities(tmp_path: Path) -> None:
+def test_refuses_to_compare_numbers_of_other_propensities(tmp_path):
     lists, gains, more = problem(*INPUTS)
     names = ["recall@3", "recall(weights=ips)@3", "psp@3", "recall(weights=ips,gamma=2)@3"]
     same = se.evaluate(lists, gains, names, **more, memory=1 << 24)
@@ -152,7 +147,7 @@ def test_refuses_to_compare_numbers_of_other_propensities(tmp_path: Path) -> Non
         {0: 0.5, 1: 0.5},
     ],
 )
-def test_refuses_what_are_no_propensities(propensity: Any) -> None:
+def test_refuses_what_are_no_propensities(propensity):
     lists = se.Rankings.from_topk([[0, 1]], shape=(1, 3))
     with raises(InvalidDataError):
         se.evaluate(
@@ -163,7 +158,7 @@ def test_refuses_what_are_no_propensities(propensity: Any) -> None:
         )
 
 
-def test_refuses_train_that_tells_no_propensities() -> None:
+def test_refuses_train_that_tells_no_propensities():
     lists = se.Rankings.from_topk([[0, 1]], shape=(1, 3))
     truth = csr_matrix([[1, 0, 1]])
     with raises(InvalidDataError, argument="train"):
@@ -172,7 +167,7 @@ def test_refuses_train_that_tells_no_propensities() -> None:
         se.evaluate(lists, truth, "psp@2", train=csr_matrix([[0, 1, 0]]))
 
 
-def test_refuses_corrections_of_weighted_metrics() -> None:
+def test_refuses_corrections_of_weighted_metrics():
     lists, truth = se.Rankings.from_topk([[0, 1, 2]]), csr_matrix([[1, 0, 0]])
     among = se.sample_negatives(csr_matrix((1, 3)), truth, n=1).corrected("unbiased")
     items = se.ItemData(propensity=[0.1, 0.5, 1])
@@ -181,7 +176,7 @@ def test_refuses_corrections_of_weighted_metrics() -> None:
             se.evaluate(lists, truth, metric, candidates=among, items=items)
 
 
-def test_tied_scores_average_over_their_orders() -> None:
+def test_tied_scores_average_over_their_orders():
     scores, gains, p = [0.0, 1.0, 0.0, 0.0], [1.0, 0.0, 2.0, 0.0], [0.1, 1.0, 0.5, 0.25]
     lists = se.Rankings.from_scores([scores], ties="average")
     rows = [(name, gain, kind) for name, gain, kind in WEIGHTED if name.endswith("dcg")]

@@ -1,11 +1,8 @@
 """The random baseline: exact where it says so, within its standard error elsewhere; its bits."""
 
-from __future__ import annotations
-
 import math
 from contextlib import suppress
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 import oracle
@@ -27,7 +24,7 @@ from sparse_eval.metrics.request import Request
 N_USERS, N_ITEMS = 60, 25
 
 
-def many_users() -> tuple[se.Rankings, csr_matrix, csr_matrix, np.ndarray]:
+def many_users():
     rng = np.random.default_rng(5)
     train = rng.random((N_USERS, N_ITEMS)) < rng.random(N_ITEMS) * 0.6
     relevant = (rng.random((N_USERS, N_ITEMS)) < 0.2) & ~train
@@ -45,7 +42,7 @@ EXACT = [
 ]
 
 
-def test_few_expectations_have_to_be_estimated() -> None:
+def test_few_expectations_have_to_be_estimated():
     exact = {name for _, name, *_ in EXACT}
     estimated = {name for name, _ in oracle.METRICS} - exact
     assert {"ndcg", "precision", "recall", "mrr", "map", "mar", "fcp", "auc", "rbp"} <= exact
@@ -53,7 +50,7 @@ def test_few_expectations_have_to_be_estimated() -> None:
 
 
 @st.composite
-def users(draw: st.DrawFn) -> tuple[int, oracle.Gains, int]:
+def users(draw):
     n_candidates = draw(st.integers(1, 5))
     items = st.integers(0, n_candidates - 1)
     relevant = draw(st.dictionaries(items, st.sampled_from([0.0, 1.0, 2.0, 4.0])))
@@ -62,7 +59,7 @@ def users(draw: st.DrawFn) -> tuple[int, oracle.Gains, int]:
 
 @settings(max_examples=25)
 @given(users())
-def test_expectations_are_means_over_all_orders(user: tuple[int, oracle.Gains, int]) -> None:
+def test_expectations_are_means_over_all_orders(user):
     n_candidates, relevant, length = user
     n_items = n_candidates + 2
     seen = {n_candidates, n_candidates + 1}
@@ -87,7 +84,7 @@ def test_expectations_are_means_over_all_orders(user: tuple[int, oracle.Gains, i
 
 
 @pytest.mark.parametrize("names", ["recall@2,ndcg@2,fcp@2,map@2", "err@2,jaccard@2"])
-def test_users_who_count_zero_do_so_at_random_too(names: str) -> None:
+def test_users_who_count_zero_do_so_at_random_too(names):
     lists = se.Rankings.from_topk([[0, 1], [3, 2], [2, 1]], shape=(3, 5))
     relevant = csr_matrix([[1, 0, 0, 2, 0], [0, 1, 0, 0, 0], [0] * 5])
     left_out = se.evaluate(lists, relevant, names).summary()
@@ -97,7 +94,7 @@ def test_users_who_count_zero_do_so_at_random_too(names: str) -> None:
     assert (zero["n_users"] == 3 - (left_out["n_users"].max() - left_out["n_users"])).all()
 
 
-def test_shown_items_are_candidates_where_they_are_hits() -> None:
+def test_shown_items_are_candidates_where_they_are_hits():
     shown = csr_matrix((np.array([1.0, 0, 0, 0]), ([0] * 4, [0, 1, 2, 3])), shape=(1, 6))
     seen = csr_matrix(([1.0, 1.0], ([0, 0], [1, 2])), shape=(1, 6))
     ev = se.evaluate(
@@ -110,7 +107,7 @@ def test_shown_items_are_candidates_where_they_are_hits() -> None:
     assert ev.explain(0)["cumulative"].iloc[1] == 1.0
 
 
-def test_who_has_seen_everything_is_left_out_of_the_expectation() -> None:
+def test_who_has_seen_everything_is_left_out_of_the_expectation():
     lists = se.Rankings.from_topk([[0, 1], [1, 2]], shape=(2, 4))
     train = csr_matrix([[1, 1, 1, 1], [1, 0, 0, 0]])
     names = ["popularity@2", "novelty@2", "diversity@2"]
@@ -119,7 +116,7 @@ def test_who_has_seen_everything_is_left_out_of_the_expectation() -> None:
     assert summary["random"].notna().all()
 
 
-def test_a_metric_that_is_not_always_defined_is_estimated_where_it_is() -> None:
+def test_a_metric_that_is_not_always_defined_is_estimated_where_it_is():
     lists, gains, train, _ = many_users()
     se.register_metric("share", "share of hits at rank 1", uses=["hits"])(
         lambda s: s.hits_within(np.ones(len(s.hits), int)) / s.hits
@@ -130,7 +127,7 @@ def test_a_metric_that_is_not_always_defined_is_estimated_where_it_is() -> None:
     assert 0.002 < row["random_se"] < 0.06
 
 
-def spelled_at(k: int, convention: str | None) -> list[str]:
+def spelled_at(k, convention):
     """Every metric with every choice of every option, as far as the convention defines it."""
     found = []
     for name in spellings():
@@ -154,13 +151,11 @@ def spelled_at(k: int, convention: str | None) -> list[str]:
         (4, None, "irspack"),
     ],
 )
-def test_random_lists_scatter_around_the_expectation(
-    k: int, among: str | None, convention: str | None
-) -> None:
+def test_random_lists_scatter_around_the_expectation(k, among, convention):
     _, gains, train, _ = many_users()
     rng = np.random.default_rng(9)
     pool = train.toarray() == 0
-    more: dict[str, Any] = {"train": train}
+    more = {"train": train}
     if among == "of all":
         more["candidates"] = np.arange(0, N_ITEMS, 2)
         pool[:, 1::2] = False
@@ -189,7 +184,7 @@ def test_random_lists_scatter_around_the_expectation(
     assert not far.any(), list(zip(summary.index[far], off[far], spread[far], strict=True))
 
 
-def test_what_was_seen_is_drawn_where_it_may_be_recommended_again() -> None:
+def test_what_was_seen_is_drawn_where_it_may_be_recommended_again():
     clicks = se.datasets.synthetic(n_users=60, n_items=40, seed=1)
     holdout = se.split.random(clicks, seed=1)
     model = se.baselines.popularity(holdout)
@@ -201,7 +196,7 @@ def test_what_was_seen_is_drawn_where_it_may_be_recommended_again() -> None:
     assert new.random("gini@5") != every.random("gini@5")
 
 
-def test_random_lists_are_as_long_as_those_of_the_users() -> None:
+def test_random_lists_are_as_long_as_those_of_the_users():
     lists = se.Rankings.from_topk([[4], [-1], [-1]], shape=(3, 10))
     row = se.evaluate(lists, csr_matrix(np.eye(3, 10)), "gini").summary().loc["gini"]
     assert row["mean"] == row["random"] == pytest.approx(0.9)  # one item, whichever it is
@@ -210,7 +205,7 @@ def test_random_lists_are_as_long_as_those_of_the_users() -> None:
 
 @pytest.mark.parametrize("k", [2, 5])
 @pytest.mark.parametrize("convention", ["rectools", "irspack", "recsys2019"])
-def test_ideal_lists_of_random_ones_are_those_of_the_convention(convention: str, k: int) -> None:
+def test_ideal_lists_of_random_ones_are_those_of_the_convention(convention, k):
     """Ideal lists that are longer than the catalogue, as long as the list, or not cut."""
     truth, name = csr_matrix([[1.0, 0.0, 1.0]]), f"ndcg@{k}"
     found = [
@@ -227,7 +222,7 @@ def test_ideal_lists_of_random_ones_are_those_of_the_convention(convention: str,
     assert ev.random(name).mean == pytest.approx(ev[name], rel=1e-12)
 
 
-def test_the_popularity_ranking() -> None:
+def test_the_popularity_ranking():
     train = csr_matrix([[1, 0, 1, 0], [1, 0, 0, 1], [1, 0, 0, 1], [0, 0, 0, 0]])
     lists = se.Rankings.from_popularity(train, k=2)
     assert lists.to_positions().toarray().tolist() == [
@@ -238,9 +233,7 @@ def test_the_popularity_ranking() -> None:
         se.Rankings.from_popularity(train, k=0)
 
 
-def test_lists_without_training_data_and_cutoffs_are_drawn_too(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_lists_without_training_data_and_cutoffs_are_drawn_too(monkeypatch):
     lists, gains, train, _ = many_users()
     names = ["gini", "entropy@3", "coverage", "personalization@3"]
     summary = se.evaluate(lists, gains, names).summary()
@@ -259,11 +252,11 @@ def test_lists_without_training_data_and_cutoffs_are_drawn_too(
 DRAWN = ["err@3", "jaccard@4", "err", "diversity@4", "gini@4", "entropy@3", "gini"]
 
 
-def random_of(ev: se.Evaluation, names: list[str]) -> pd.DataFrame:
+def random_of(ev, names):
     return ev.summary().loc[names, ["random", "random_se"]]
 
 
-def same_random(found: se.Evaluation, whole: se.Evaluation, names: list[str]) -> None:
+def same_random(found, whole, names):
     pd.testing.assert_frame_equal(
         random_of(found, names), random_of(whole, names), check_exact=True
     )
@@ -272,7 +265,7 @@ def same_random(found: se.Evaluation, whole: se.Evaluation, names: list[str]) ->
 LABELS = np.array([f"u{number * 7919 % 1000:03}" for number in range(N_USERS)])
 
 
-def labelled(rows: np.ndarray, names: list[str], **options: int) -> se.Evaluation:
+def labelled(rows, names, **options):
     """Evaluate some users, in some order, under their own labels."""
     lists, gains, train, _ = many_users()
     ids = lists.items.reshape(N_USERS, -1)[rows]  # of five items each
@@ -287,13 +280,13 @@ def labelled(rows: np.ndarray, names: list[str], **options: int) -> se.Evaluatio
 
 @settings(max_examples=8)
 @given(st.permutations(range(N_USERS)), st.integers(1, 4))
-def test_neither_order_nor_threads_change_a_bit(order: list[int], threads: int) -> None:
+def test_neither_order_nor_threads_change_a_bit(order, threads):
     names = [*DRAWN, "ndcg@4", "recall(average=micro)@3", "mrr"]
     whole = labelled(np.arange(N_USERS), names)
     same_random(labelled(np.array(order), names, num_threads=threads), whole, names)
 
 
-def test_labels_decide_what_is_drawn() -> None:
+def test_labels_decide_what_is_drawn():
     lists, gains, train, _ = many_users()
     numbered = se.evaluate(lists, gains, DRAWN, train=train)
     for users, same in ((range(N_USERS), True), (LABELS, False), (range(1, N_USERS + 1), False)):

@@ -1,13 +1,8 @@
 """The registry: metrics of other packages, and what is refused."""
 
-from __future__ import annotations
-
 import pickle
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import EntryPoint
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,20 +12,20 @@ from scipy.sparse import csr_matrix
 import sparse_eval as se
 from sparse_eval.cli import main
 from sparse_eval.errors import InvalidMetricError
-from sparse_eval.metrics import REGISTRY, Choice, Lists, Number, Statistics, registry
+from sparse_eval.metrics import REGISTRY, Choice, Number, registry
 
 LISTS = se.Rankings.from_topk([[0, 1, 2], [2, 3, 0]], shape=(2, 5))
 GAINS = csr_matrix([[1, 0, 1, 0, 0], [0, 0, 0, 2, 0]])
 
 
 @pytest.fixture(autouse=True)
-def _restore() -> Iterator[None]:
+def _restore():
     registry.load_extensions.cache_clear()
     yield
     registry.load_extensions.cache_clear()
 
 
-def test_evaluates_a_formula_over_statistics() -> None:
+def test_evaluates_a_formula_over_statistics():
     @se.register_metric(
         "discounted_hits",
         "hits, fewer of them if there are many",
@@ -38,7 +33,7 @@ def test_evaluates_a_formula_over_statistics() -> None:
                  Number("weight", "1", 0, 10, "of a hit")),
         linear=False,
     )  # fmt: skip
-    def discounted_hits(s: Statistics, how: str, weight: float) -> np.ndarray:
+    def discounted_hits(s, how, weight):
         return weight * (np.sqrt(s.hits) if how == "root" else s.hits)
 
     name = "discounted_hits(how=plain,weight=2.5)@3"
@@ -49,13 +44,13 @@ def test_evaluates_a_formula_over_statistics() -> None:
     assert discounted_hits.__name__ == "discounted_hits"
 
 
-def test_statistics_do_not_depend_on_the_cut_offs_of_other_metrics() -> None:
+def test_statistics_do_not_depend_on_the_cut_offs_of_other_metrics():
     names = ("k", "n_relevant", "first_hit", "lengths", "reciprocal_rank", "hits_of_list")
     names += ("gain_step_sum", "rank_sum", "pairs", "step_sum", "order_of_list", "list_length")
-    read: list[dict[str, Any]] = []
+    read = []
 
     @se.register_metric("reader", "the rank of the first hit", uses=("hits", "total_gain"))
-    def reader(s: Statistics) -> np.ndarray:
+    def reader(s):
         values = {name: getattr(s, name) for name in names}
         indptr, ranks, gains = values.pop("hits_of_list")
         values["hits_of_list"] = np.split(np.stack((ranks, gains))[:, : indptr[-1]], indptr, 1)
@@ -78,9 +73,9 @@ def test_statistics_do_not_depend_on_the_cut_offs_of_other_metrics() -> None:
         assert k == "" or max(one["first_hit"]) <= int(k[1:])
 
 
-def test_linear_formulas_have_an_exact_expectation() -> None:
+def test_linear_formulas_have_an_exact_expectation():
     @se.register_metric("half", "half of the recall", linear=True)
-    def half(s: Statistics) -> np.ndarray:
+    def half(s):
         return s.hits / s.n_relevant / 2
 
     summary = se.evaluate(LISTS, GAINS, ["half@2", "recall@2"]).summary()
@@ -88,9 +83,9 @@ def test_linear_formulas_have_an_exact_expectation() -> None:
     assert summary["random_se"].tolist() == [0, 0]
 
 
-def test_a_registered_name_is_not_read_as_a_cutoff() -> None:
+def test_a_registered_name_is_not_read_as_a_cutoff():
     @se.register_metric("precision_5", "none at all")
-    def precision_5(s: Statistics) -> np.ndarray:
+    def precision_5(s):
         return np.zeros(len(s.hits))
 
     assert se.evaluate(LISTS, GAINS, "precision_5")["precision_5"] == 0.0
@@ -110,7 +105,7 @@ def test_a_registered_name_is_not_read_as_a_cutoff() -> None:
         ("custom", {"over": "users"}),
     ],
 )
-def test_refuses_invalid_registrations(name: str, facts: dict[str, Any]) -> None:
+def test_refuses_invalid_registrations(name, facts):
     with raises(InvalidMetricError):
         se.register_metric(name, "nothing", **facts)(lambda s: s.hits)
 
@@ -126,13 +121,13 @@ def test_refuses_invalid_registrations(name: str, facts: dict[str, Any]) -> None
         lambda s: None,
     ],
 )
-def test_refuses_wrong_values_of_a_formula(wrong: Any) -> None:
+def test_refuses_wrong_values_of_a_formula(wrong):
     se.register_metric("wrong", "no number for each")(wrong)
     with raises(InvalidMetricError, metric="wrong@3"):
         se.evaluate(LISTS, GAINS, "wrong@3", num_threads=1)
 
 
-def test_refuses_a_micro_average_without_a_pair() -> None:
+def test_refuses_a_micro_average_without_a_pair():
     average = Choice("average", ("macro", "micro"), "how")
     se.register_metric("single", "no pair", options=[average])(lambda s, average: s.hits)
     assert se.evaluate(LISTS, GAINS, "single@3")["single@3"] == 1.5
@@ -143,12 +138,12 @@ def test_refuses_a_micro_average_without_a_pair() -> None:
 
 
 @pytest.mark.parametrize("name", ["lengths", "hits", "n_relevant"])
-def test_keeps_inputs_from_being_changed_by_formulas(name: str) -> None:
-    def spoil(s: Statistics) -> np.ndarray:
+def test_keeps_inputs_from_being_changed_by_formulas(name):
+    def spoil(s):
         getattr(s, name)[:] = 0
         return s.hits
 
-    def spoil_train(lists: Lists) -> np.ndarray:
+    def spoil_train(lists):
         lists.train.items[:] = 0
         return lists.lengths * 1.0
 
@@ -162,7 +157,7 @@ def test_keeps_inputs_from_being_changed_by_formulas(name: str) -> None:
 
 
 @pytest.mark.parametrize("use", ["hits", "candidates", "total_gain", "exp", "judged"])
-def test_refuses_formulas_that_read_undeclared_attributes(use: str) -> None:
+def test_refuses_formulas_that_read_undeclared_attributes(use):
     read = {
         "hits": lambda s: s.rank_sum,
         "candidates": lambda s: s.candidates * 1.0,
@@ -175,9 +170,7 @@ def test_refuses_formulas_that_read_undeclared_attributes(use: str) -> None:
         se.evaluate(LISTS, GAINS, "forgetful@3")
 
 
-def test_loads_metrics_of_entry_points(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_loads_metrics_of_entry_points(tmp_path, monkeypatch, capsys):
     (tmp_path / "their_metrics.py").write_text(
         "import sparse_eval as se\n"
         "@se.register_metric('theirs', 'a metric of another package')\n"
@@ -213,10 +206,8 @@ def test_loads_metrics_of_entry_points(
     assert "a metric of another package" in capsys.readouterr().out
 
 
-def test_registered_metrics_load_no_entry_points(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def refuse(group: str) -> None:
+def test_registered_metrics_load_no_entry_points(monkeypatch):
+    def refuse(group):
         raise AssertionError(group)
 
     monkeypatch.setattr(registry, "entry_points", refuse)
@@ -224,13 +215,13 @@ def test_registered_metrics_load_no_entry_points(
 
 
 @pytest.mark.parametrize("name", REGISTRY)
-def test_definitions_pickle_by_name(name: str) -> None:
+def test_definitions_pickle_by_name(name):
     assert pickle.loads(pickle.dumps(REGISTRY[name])) is REGISTRY[name]  # noqa: S301
     assert len(pickle.dumps(REGISTRY[name])) < 100
 
 
 @pytest.mark.parametrize("name", REGISTRY)
-def test_says_in_a_plain_sentence_what_a_metric_says(name: str) -> None:
+def test_says_in_a_plain_sentence_what_a_metric_says(name):
     plain = REGISTRY[name].plain
     assert plain[0].isupper()
     assert plain.endswith(".")
@@ -244,13 +235,13 @@ FOUR_GAINS = csr_matrix([[1, 0, 1, 0, 0], [0, 0, 0, 2, 0], [0, 0, 0, 0, 1], [1, 
 FOUR_TRAIN = csr_matrix([[0, 0, 0, 1, 0], [0, 1, 0, 0, 0], [1, 0, 0, 0, 0], [0, 0, 1, 1, 0]])
 
 
-def register(formula: Any, name: str = "all_users", **options: Any) -> str:
+def register(formula, name="all_users", **options):
     se.register_metric(name, "one number", over="lists", per_user=False, **options)(formula)
     return f"{name}@2"
 
 
 #: What a formula may read of the lists, and its value above.
-READ: dict[str, tuple[Any, float]] = {
+READ = {
     "items": (lambda lists: float(lists.items.sum()), 15.0),
     "indptr": (lambda lists: float(lists.indptr[-1]), 8.0),
     "lengths": (lambda lists: float(lists.lengths.sum()), 8.0),
@@ -264,7 +255,7 @@ READ: dict[str, tuple[Any, float]] = {
 }
 
 #: What it may read of blocks, too.
-COUNTED: dict[str, tuple[Any, float]] = {
+COUNTED = {
     "k": (lambda lists: float(lists.k), 2.0),
     "n_users": (lambda lists: float(lists.n_users), 4.0),
     "n_listed": (lambda lists: float(lists.n_listed), 4.0),
@@ -273,7 +264,7 @@ COUNTED: dict[str, tuple[Any, float]] = {
 }
 
 
-def in_blocks(names: Any, **options: Any) -> list[se.Evaluation]:
+def in_blocks(names, **options):
     """Evaluate the same users by every way that cuts them into blocks."""
     with ThreadPoolExecutor(2) as pool:
         return [
@@ -283,7 +274,7 @@ def in_blocks(names: Any, **options: Any) -> list[se.Evaluation]:
 
 
 @pytest.mark.parametrize("what", [*READ, *COUNTED])
-def test_may_read_anything_in_memory_and_counts_in_blocks(what: str) -> None:
+def test_may_read_anything_in_memory_and_counts_in_blocks(what):
     formula, value = (READ | COUNTED)[what]
     name = register(formula)
     whole = se.evaluate(FOUR_LISTS, FOUR_GAINS, [name, "ndcg@2"], train=FOUR_TRAIN)
@@ -299,7 +290,7 @@ def test_may_read_anything_in_memory_and_counts_in_blocks(what: str) -> None:
                 _ = ev[name]
 
 
-def test_reads_lists_of_the_users_that_count() -> None:
+def test_reads_lists_of_the_users_that_count():
     name = register(lambda lists: float(lists.items.sum()))
     gains = FOUR_GAINS.copy()
     gains.data[2] = 0  # the only one of the second user
@@ -307,7 +298,7 @@ def test_reads_lists_of_the_users_that_count() -> None:
 
 
 @pytest.mark.parametrize("wrong", [np.ones(2), None, "1", (1.0, 2.0), 1j])
-def test_refuses_values_that_are_not_one_number_in_blocks_too(wrong: Any) -> None:
+def test_refuses_values_that_are_not_one_number_in_blocks_too(wrong):
     name = register(lambda lists: wrong)
     with raises(InvalidMetricError, metric="all_users@2"):
         se.evaluate(FOUR_LISTS, FOUR_GAINS, name)

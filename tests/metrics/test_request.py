@@ -1,10 +1,7 @@
 """`Request`: what is to be computed, refused before anything is, and sent to other processes."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
-from typing import Any
 
 import pytest
 from raising import raises
@@ -38,18 +35,18 @@ from sparse_eval.metrics.request import Request
         )),
     ],
 )  # fmt: skip
-def test_refuses_metrics(metrics: str, given: tuple[str, ...]) -> None:
+def test_refuses_metrics(metrics, given):
     with raises(InvalidMetricError):
         Request.parse(se.Protocol(metrics), given)
 
 
 @pytest.mark.parametrize("no_relevant", ["drop", ["zero"]])
-def test_refuses_other_rules_of_users(no_relevant: Any) -> None:
+def test_refuses_other_rules_of_users(no_relevant):
     with raises(InvalidDataError):
         se.Protocol("ndcg@5", no_relevant=no_relevant)
 
 
-def test_missing_inputs_are_refused_before_anything_is_read() -> None:
+def test_missing_inputs_are_refused_before_anything_is_read():
     nowhere = Path("nowhere")
     for metrics in ("ndcg@5,novelty@5", "calibration@5", "ndgc@5"):
         with pytest.raises(InvalidMetricError):
@@ -63,7 +60,7 @@ def test_missing_inputs_are_refused_before_anything_is_read() -> None:
             se.sweep("nowhere.npz", nowhere, nowhere, metrics)
 
 
-def test_pickles_to_a_process_that_has_registered_its_metrics() -> None:
+def test_pickles_to_a_process_that_has_registered_its_metrics():
     se.register_metric("doubled_hits", "twice the hits")(lambda s: 2 * s.hits)
     request = Request.parse(se.Protocol("doubled_hits@3,ndcg@3"))
     _ = request.plans

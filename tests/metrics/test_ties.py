@@ -1,9 +1,6 @@
 """Items of equal score: the expectation over their orders, and the worst of them."""
 
-from __future__ import annotations
-
 from itertools import groupby, permutations, product
-from pathlib import Path
 
 import numpy as np
 import oracle
@@ -40,7 +37,7 @@ MONOTONE = [
 scores = st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=1, max_size=6)
 
 
-def orders(row: list[float]) -> list[oracle.Ranked]:
+def orders(row):
     """The positions of items in every order that scores allow."""
     by_score = sorted(range(len(row)), key=lambda item: -row[item])
     groups = [list(group) for _, group in groupby(by_score, key=lambda item: row[item])]
@@ -50,16 +47,14 @@ def orders(row: list[float]) -> list[oracle.Ranked]:
     ]
 
 
-def relevant_of(row: list[float], relevant: oracle.Gains) -> oracle.Gains:
+def relevant_of(row, relevant):
     return {item: gain for item, gain in relevant.items() if item < len(row)} | {0: 1.0}
 
 
 @settings(max_examples=40)
 @given(scores, st.dictionaries(st.integers(0, 5), gains), st.integers(1, 7))
 @example([0.5, 0.5, 0.5, 1.0], {1: 0.25, 2: 0.25, 3: 0.25}, 7)  # no miss, and thirds of ranks
-def test_the_expectation_is_the_mean_over_all_orders(
-    row: list[float], relevant: oracle.Gains, depth: int
-) -> None:
+def test_the_expectation_is_the_mean_over_all_orders(row, relevant, depth):
     """Of whole lists, and of lists whose end is in a group of ties."""
     relevant = relevant_of(row, relevant)
     metrics = spelled(AVERAGED)
@@ -76,9 +71,7 @@ def test_the_expectation_is_the_mean_over_all_orders(
 
 @settings(max_examples=40)
 @given(scores, st.dictionaries(st.integers(0, 5), gains), st.integers(1, 7), st.booleans())
-def test_pessimistic_is_the_worst_of_all_orders(
-    row: list[float], relevant: oracle.Gains, k: int, is_cut: bool
-) -> None:
+def test_pessimistic_is_the_worst_of_all_orders(row, relevant, k, is_cut):
     relevant = relevant_of(row, relevant)
     metrics = [case for case in spelled(MONOTONE) if not is_cut or case[3] in range(1, k + 1)]
     metrics = [case for case in metrics if case[1] != "auc" or case[3] is None]
@@ -91,20 +84,20 @@ def test_pessimistic_is_the_worst_of_all_orders(
         assert ev[spelling] == pytest.approx(min(values), rel=1e-12, nan_ok=True), spelling
 
 
-def test_an_expectation_is_saved(tmp_path: Path) -> None:
+def test_an_expectation_is_saved(tmp_path):
     lists = se.Rankings.from_scores([[1.0, 1.0, 2.0]], ties="average")
     ev = se.evaluate(lists, csr_matrix([[1, 0, 0]]), "ndcg@2")
     assert saved(ev, tmp_path).mean() == ev.mean()
 
 
-def test_pessimistic_lists_are_in_the_order_that_counts() -> None:
+def test_pessimistic_lists_are_in_the_order_that_counts():
     lists = se.Rankings.from_scores([[1.0, 1.0, 1.0, 2.0]], k=3, ties="pessimistic")
     ev = se.evaluate(lists, csr_matrix([[3, 0, 1, 0]]), ["dcg@3", "mrr"])
     assert ev.explain(0)["item"].tolist() == [3, 1, 2, 0]
     assert ev["mrr"] == pytest.approx(1 / 3)
 
 
-def test_refuses_what_has_no_expectation() -> None:
+def test_refuses_what_has_no_expectation():
     lists = se.Rankings.from_scores([[1.0, 1.0]], ties="average")
     truth = csr_matrix([[1, 0]])
     for name in ("mrr", "map@2", "hit_rate@1", "jaccard@1", "r_precision", "coverage@1"):
@@ -118,7 +111,7 @@ def test_refuses_what_has_no_expectation() -> None:
     assert {name for name, _ in AVERAGED} <= averaged
 
 
-def test_pessimistic_positions_are_uncertain_before_evaluation() -> None:
+def test_pessimistic_positions_are_uncertain_before_evaluation():
     lists = se.Rankings.from_scores([[1.0, 1.0]], ties="pessimistic")
     for use in (lists.to_positions, lists.to_frame):
         with raises(InvalidDataError):

@@ -1,11 +1,6 @@
 """Examples worked by hand or by another library in the texts that define the metrics."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +9,7 @@ from scipy.sparse import csr_matrix
 import sparse_eval as se
 
 
-def of_gains(gains: Sequence[float], metric: str) -> float:
+def of_gains(gains, metric):
     """Evaluate one list whose ranks have these gains, the user having no other relevant item."""
     lists = se.Rankings.from_topk([list(range(len(gains)))])
     return se.evaluate(lists, csr_matrix([gains]), metric)[metric]
@@ -24,13 +19,13 @@ def of_gains(gains: Sequence[float], metric: str) -> float:
     ("gains", "dcg", "idcg", "ndcg"),
     [((3, 2, 3, 0, 1), 6.149, 6.323, 0.972), ((3, 1, 0, 2, 0), 4.492, 4.762, 0.943)],
 )
-def test_graded_gains(gains: tuple[int, ...], dcg: float, idcg: float, ndcg: float) -> None:
+def test_graded_gains(gains, dcg, idcg, ndcg):
     assert of_gains(gains, "dcg@5") == pytest.approx(dcg, abs=1e-3)
     assert of_gains(gains, "idcg@5") == pytest.approx(idcg, abs=1e-3)
     assert of_gains(gains, "ndcg@5") == pytest.approx(ndcg, abs=5e-4)
 
 
-def test_groceries() -> None:
+def test_groceries():
     milk, eggs, bread, cheese = range(4)
     lists = se.Rankings.from_topk([[eggs, cheese, milk, bread]])
     ev = se.evaluate(lists, csr_matrix([[1, 1, 1, 0]]), ["dcg@3", "idcg@3", "ndcg@3"])
@@ -39,24 +34,24 @@ def test_groceries() -> None:
     assert ev["ndcg@3"] == pytest.approx(0.704, abs=5e-4)
 
 
-def test_reciprocal_rank_of_four_users() -> None:
+def test_reciprocal_rank_of_four_users():
     # first hits at 3, 1, 3 and none
     relevant = csr_matrix(np.eye(4, 5)[[2, 0, 2, 4 - 1]])
     lists = se.Rankings.from_topk([[0, 1, 2], [0, 1, 2], [0, 1, 2], [0, 1, 2]], shape=(4, 5))
     assert se.evaluate(lists, relevant, "mrr@3")["mrr@3"] == pytest.approx(0.417, abs=5e-4)
 
 
-def test_average_precision() -> None:
+def test_average_precision():
     assert of_gains((1, 0, 0, 1, 1, 0), "map@6") == pytest.approx(0.7, rel=1e-12)
 
 
 @pytest.mark.parametrize(("n", "idcg"), [(10, 4.543559), (14, 4.543559), (8, 3.953465)])
-def test_ideal_gain_of_binary_relevance(n: int, idcg: float) -> None:
+def test_ideal_gain_of_binary_relevance(n, idcg):
     assert of_gains([1] * n, "idcg@10") == pytest.approx(idcg, abs=5e-7)
 
 
 #: Of each library's figures on Gowalla: the convention that gives them, and our name of each.
-FIGURES: dict[str, tuple[str, dict[str, str]]] = {
+FIGURES = {
     "pytrec-eval-terrier 0.5.11": (
         "trec_eval",
         {
@@ -102,22 +97,20 @@ FIGURES: dict[str, tuple[str, dict[str, str]]] = {
 ACHIEVABLE = "ndcg@20 divide_by_achievable=True"
 
 
-def close_to(value: float, library: str) -> object:
+def close_to(value, library):
     rounded = library.startswith("irspack")  # its figures were kept with five decimals
     return pytest.approx(value, abs=5e-6 if rounded else 1e-12)
 
 
 @pytest.fixture(scope="module")
-def sides(gowalla: Path) -> tuple[Any, Any]:
+def sides(gowalla):
     """Return the training data and the relevant items of the real split."""
     train, validation = se.datasets.load_parts(gowalla / "train.txt", gowalla / "test.txt")
     return train.matrix(), validation.matrix()
 
 
 @pytest.mark.parametrize("library", FIGURES)
-def test_real_lists_equal_other_libraries(
-    gowalla: Path, sides: tuple[Any, Any], library: str
-) -> None:
+def test_real_lists_equal_other_libraries(gowalla, sides, library):
     convention, names = FIGURES[library]
     expected = json.loads((gowalla / "expected.json").read_text())[library]
     achievable = expected.pop(ACHIEVABLE, None)
@@ -138,9 +131,7 @@ def test_real_lists_equal_other_libraries(
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("library", ["rectools 0.19.0", "implicit 0.7.3 ranking_metrics_at_k K=20"])
-def test_real_checkpoint_equals_other_libraries(
-    gowalla: Path, sides: tuple[Any, Any], library: str
-) -> None:
+def test_real_checkpoint_equals_other_libraries(gowalla, sides, library):
     convention, names = FIGURES[library]
     expected = json.loads((gowalla / "expected.json").read_text())[library]
     # a list of 20 is all there is: without a cut-off the model's would be the whole catalogue

@@ -1,10 +1,7 @@
 """Popularity, random, item neighbours and EASE, against their definitions in plain NumPy."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,18 +17,18 @@ from sparse_eval.models import baselines
 
 
 @pytest.fixture(scope="module")
-def holdout() -> se.Holdout:
+def holdout():
     clicks = se.datasets.synthetic(n_users=150, n_items=80, n_interactions=2500, seed=3)
     return se.split.random(clicks, fraction=0.3, seed=0)
 
 
-def test_popularity_counts_users() -> None:
+def test_popularity_counts_users():
     matrix = sparse.csr_matrix([[1.0, 0.0, 2.0], [3.0, 1.0, 0.0]])
     matrix.data[matrix.data == 3.0] = 0.0  # an explicit zero does not count
     assert se.baselines.popularity(matrix).item_factors.ravel().tolist() == [1.0, 1.0, 1.0]
 
 
-def test_random_depends_on_ids_and_seed_alone(holdout: Any) -> None:
+def test_random_depends_on_ids_and_seed_alone(holdout):
     model = se.baselines.random(holdout, seed=7)
     lists = se.recommend(model, holdout, k=80).set_index(["user", "item"])["score"]
     scores = lists.to_numpy()
@@ -58,7 +55,7 @@ def test_random_depends_on_ids_and_seed_alone(holdout: Any) -> None:
     st.sampled_from([0.0, 1.5]),
     st.sampled_from([1, 40, 1 << 23]),
 )
-def test_item_knn(seed: int, neighbors: int, shrinkage: float, at_once: int) -> None:
+def test_item_knn(seed, neighbors, shrinkage, at_once):
     rng = np.random.default_rng(seed)
     n_items = int(rng.integers(1, 25))
     x = rng.integers(0, 3, (12, n_items)).astype(float)
@@ -79,7 +76,7 @@ def test_item_knn(seed: int, neighbors: int, shrinkage: float, at_once: int) -> 
     assert (model.weights.toarray() == expected).all()
 
 
-def test_item_knn_is_that_of_implicit(holdout: Any) -> None:
+def test_item_knn_is_that_of_implicit(holdout):
     from implicit.nearest_neighbours import CosineRecommender
 
     train = holdout.train.csr.astype(np.float64)
@@ -94,7 +91,7 @@ def test_item_knn_is_that_of_implicit(holdout: Any) -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.5, 250.0]), st.sampled_from([1, 3, 1024]))
-def test_ease(seed: int, regularization: float, mirrored: int) -> None:
+def test_ease(seed, regularization, mirrored):
     rng = np.random.default_rng(seed)
     x = rng.integers(0, 3, (12, int(rng.integers(1, 25)))).astype(float)
     with pytest.MonkeyPatch.context() as patch:
@@ -111,7 +108,7 @@ def test_ease(seed: int, regularization: float, mirrored: int) -> None:
         assert model.weights[j, j] == 0
 
 
-def test_refuses_what_cannot_be_trained_on(holdout: Any) -> None:
+def test_refuses_what_cannot_be_trained_on(holdout):
     for call in [
         lambda: se.baselines.item_knn(holdout, neighbors=0),
         lambda: se.baselines.item_knn(holdout, shrinkage=-1),
@@ -122,12 +119,10 @@ def test_refuses_what_cannot_be_trained_on(holdout: Any) -> None:
             call()
 
 
-def recent_by_hand(
-    clicks: se.Interactions, held: se.Holdout, window: float, half_life: float
-) -> list[float]:
+def recent_by_hand(clicks, held, window, half_life):
     """Count the users of each item by their last event before the cut, one event at a time."""
     end = int(np.datetime64(held.cut, "s").astype(np.int64))
-    last: dict[tuple[int, int], int] = {}
+    last = {}
     assert clicks.timestamps is not None
     for user, item, time in zip(
         clicks.user_codes.tolist(),
@@ -144,11 +139,10 @@ def recent_by_hand(
     return counts
 
 
-def test_recent_popularity_counts_last_events_before_the_cut() -> None:
+def test_recent_popularity_counts_last_events_before_the_cut():
     clicks = se.datasets.synthetic(n_users=150, n_items=80, seed=0)
     held = se.split.temporal(clicks, fraction=0.2)
     week, days = 7 * 86_400, 3 * 86_400
-    options: Any
     for options, window, half_life in (
         ({"window": "7D"}, week, np.inf),
         ({"half_life": "3D"}, np.inf, days),
@@ -163,7 +157,7 @@ def test_recent_popularity_counts_last_events_before_the_cut() -> None:
             user_codes=clicks.user_codes[order],
             item_codes=clicks.item_codes[order],
             values=clicks.values[order],
-            timestamps=clicks.timestamps[order],  # type: ignore[index]
+            timestamps=clicks.timestamps[order],
         )
         again = se.baselines.popularity(held, interactions=shuffled, **options)
         assert np.array_equal(model.item_factors, again.item_factors)
@@ -174,7 +168,7 @@ def test_recent_popularity_counts_last_events_before_the_cut() -> None:
     assert np.array_equal(everything.item_factors, se.baselines.popularity(held).item_factors)
 
 
-def test_recent_popularity_of_interactions_ends_with_the_last_event() -> None:
+def test_recent_popularity_of_interactions_ends_with_the_last_event():
     frame = pd.DataFrame({"user": [0, 1, 2, 0], "item": [0, 0, 1, 1], "at": [1, 5, 9, 10]})
     clicks = se.Interactions.from_frame(frame, timestamp="at")
     model = se.baselines.popularity(clicks, half_life=1, window=5)
@@ -183,7 +177,7 @@ def test_recent_popularity_of_interactions_ends_with_the_last_event() -> None:
     assert se.baselines.popularity(shown, window=99).item_factors[:, 0].tolist() == [2, 1]
 
 
-def test_recent_popularity_with_times_far_apart() -> None:
+def test_recent_popularity_with_times_far_apart():
     times = [-(2**62) - 5, 2**62]
     frame = pd.DataFrame({"user": [0, 1], "item": [0, 1], "timestamp": times})
     clicks = se.Interactions.from_frame(frame)
@@ -191,12 +185,12 @@ def test_recent_popularity_with_times_far_apart() -> None:
     assert model.item_factors.ravel().tolist() == [0.25, 1.0]
 
 
-def test_recent_popularity_without_times_raises() -> None:
+def test_recent_popularity_without_times_raises():
     clicks = se.datasets.synthetic(n_users=50, n_items=40, seed=0)
     held = se.split.random(clicks, seed=0)
     for option in ("window", "half_life"):
         with raises(InvalidDataError, argument=option):
-            se.baselines.popularity(held, **{option: "1D"})  # type: ignore[arg-type]
+            se.baselines.popularity(held, **{option: "1D"})
     frame = pd.DataFrame({"user": [0], "item": [0], "timestamps": [1]})
     with raises(InvalidDataError, argument="window"):
         se.baselines.popularity(frame, window=1)

@@ -1,10 +1,5 @@
 """`evaluate_model`: some users, models and data on disk, blocks, candidates, and data of items."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,7 +22,7 @@ BUDGET = 200_000_000
 OF_LISTS = "ndcg@5,coverage@5,novelty@10,serendipity@5,diversity@5"
 
 
-def clicks(seed: int = 0) -> tuple[csr_matrix, csr_matrix]:
+def clicks(seed=0):
     """Return what users have seen and what is held out, with users without either."""
     rng = np.random.default_rng(seed)
     seen = csr_matrix(rng.random((N_USERS, N_ITEMS)) < 0.1).astype(np.float32)
@@ -37,13 +32,13 @@ def clicks(seed: int = 0) -> tuple[csr_matrix, csr_matrix]:
     return seen, csr_matrix(gains.astype(np.float64))
 
 
-def factors(seed: int = 1) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def factors(seed=1):
     rng = np.random.default_rng(seed)
     users, items = (rng.normal(size=(n, 6)).astype(np.float32) for n in (N_USERS, N_ITEMS))
     return users, items
 
 
-def same(found: se.Evaluation, whole: se.Evaluation) -> None:
+def same(found, whole):
     pd.testing.assert_frame_equal(found.per_user, whole.per_user, check_exact=True)
     assert found.mean() == whole.mean()
     assert found.retrieval == whole.retrieval
@@ -52,12 +47,12 @@ def same(found: se.Evaluation, whole: se.Evaluation) -> None:
 
 
 @pytest.fixture
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_blocks(monkeypatch):
     """Make a budget mean blocks of 70 users, whatever it is."""
     monkeypatch.setattr(source, "users_per_block", lambda *given, **options: 70)
 
 
-def saved(folder: Path, matrix: csr_matrix) -> Path:
+def saved(folder, matrix):
     folder.mkdir()
     for name in ("data", "indices", "indptr"):
         np.save(folder / f"{name}.npy", getattr(matrix, name))
@@ -67,7 +62,7 @@ def saved(folder: Path, matrix: csr_matrix) -> Path:
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("options", [{}, {"memory": BUDGET}])
-def test_what_is_on_disk_stays_there(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_what_is_on_disk_stays_there(tmp_path, options):
     (users, items), (train, held) = factors(), clicks()
     np.save(tmp_path / "user_factors.npy", users)
     np.save(tmp_path / "item_factors.npy", items)
@@ -79,7 +74,7 @@ def test_what_is_on_disk_stays_there(tmp_path: Path, options: dict[str, Any]) ->
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_a_smaller_validation_matrix_is_of_the_first_users() -> None:
+def test_a_smaller_validation_matrix_is_of_the_first_users():
     train, held = clicks()
     labels = [f"u{n:03}" for n in range(250)]
     for smaller in (held[:250, :70], se.Relevance.from_csr(held[:250, :70], users=labels)):
@@ -89,11 +84,11 @@ def test_a_smaller_validation_matrix_is_of_the_first_users() -> None:
         same(se.evaluate_model(*given, baselines=True, memory=BUDGET), whole)
 
 
-def test_what_is_refused() -> None:
+def test_what_is_refused():
     model, (train, held) = factors(), clicks()
     broken = factors()
     broken[0][200, 3] = np.nan
-    memory: dict[str, Any] = {"memory": BUDGET}
+    memory = {"memory": BUDGET}
     for given, options in [
         ((model, train, held), {"memory": 20_000_000}),
         ((model, train, held), {"memory": "2GB"}),
@@ -112,7 +107,7 @@ def test_what_is_refused() -> None:
         se.evaluate_model(model, train, held, "coverage", **memory)
 
 
-def test_files_that_are_refused(tmp_path: Path) -> None:
+def test_files_that_are_refused(tmp_path):
     (users, items), data = factors(), clicks()
     with raises(InvalidFileError):
         se.evaluate_model(tmp_path, *data, "ndcg@5")
@@ -125,7 +120,7 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("filter_seen", [True, False])
 @pytest.mark.filterwarnings("ignore:.*(unknown to the model|is in its user|no list contains)")
-def test_items_that_only_other_users_hold_out(filter_seen: bool) -> None:
+def test_items_that_only_other_users_hold_out(filter_seen):
     """These items are candidates of the chosen users too, as in the evaluation of all users."""
     items = np.array([[4.0], [3.0], [2.0], [1.0]])
     model = se.factor_model(np.ones((2, 1)), items, users=["u0", "u1"], items=list("abcd"))
@@ -145,19 +140,19 @@ def test_items_that_only_other_users_hold_out(filter_seen: bool) -> None:
 
 @pytest.mark.parametrize("users", [["U1"], [0, N_USERS], [-1], [], [0.5]])
 @pytest.mark.parametrize("memory", [None, BUDGET])
-def test_refuses_users_that_are_not_there(users: Any, memory: int | None) -> None:
+def test_refuses_users_that_are_not_there(users, memory):
     with raises(InvalidDataError):
         se.evaluate_model(factors(), *clicks(), "ndcg@5", users=users, memory=memory)
 
 
-def test_refuses_unknown_ids() -> None:
+def test_refuses_unknown_ids():
     holdout = se.split.random(se.datasets.synthetic(n_users=50, n_items=30, seed=0), seed=0)
     for users in (["U1", "nobody"], "U1"):
         with raises(InvalidDataError):
             se.evaluate_model(se.baselines.popularity(holdout), holdout, "ndcg@5", users=users)
 
 
-def test_ids_that_are_whole_numbers_are_not_rows() -> None:
+def test_ids_that_are_whole_numbers_are_not_rows():
     frames = [
         pd.DataFrame({"user": N_USERS - 1 - side.tocoo().row, "item": side.tocoo().col})
         for side in clicks()
@@ -174,7 +169,7 @@ METRICS = ["ndcg@5", "recall@5", "mrr@10", "hit_rate@1"]
 
 
 @pytest.mark.filterwarnings("ignore:.*(are not candidates|no training data)")
-def test_candidates_are_matched_by_id() -> None:
+def test_candidates_are_matched_by_id():
     clicks = se.datasets.synthetic(n_users=150, n_items=80, seed=0)
     holdout = se.split.random(clicks, seed=0)
     model = se.train_als(holdout.train, factors=4, iterations=3)
@@ -205,7 +200,7 @@ def test_candidates_are_matched_by_id() -> None:
     assert in_list.columns.tobytes() == same.columns.tobytes()
 
 
-def test_refuses_candidates_that_a_model_cannot_rank() -> None:
+def test_refuses_candidates_that_a_model_cannot_rank():
     train, held = sparse.csr_matrix(np.eye(3, 4)), sparse.csr_matrix(np.eye(3, 4)[:, ::-1])
     model = ItemItemRecommender(K=5)
     model.fit(train, show_progress=False)
@@ -228,7 +223,7 @@ def test_refuses_candidates_that_a_model_cannot_rank() -> None:
         ("vectors", "diversity(similarity=vectors)@3"),
     ],
 )
-def test_different_side_data_are_not_merged(name: str, metric: str) -> None:
+def test_different_side_data_are_not_merged(name, metric):
     values = np.random.default_rng(0).integers(1, 9, (N_ITEMS, 2)) / 9
     values = values if name == "vectors" else values[:, 0]
     first, other, same = (
@@ -248,11 +243,11 @@ def test_different_side_data_are_not_merged(name: str, metric: str) -> None:
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.usefixtures("small_blocks")
-def test_metrics_must_declare_that_they_need_the_training_data() -> None:
-    def popularity(lists: Any) -> Any:
+def test_metrics_must_declare_that_they_need_the_training_data():
+    def popularity(lists):
         return lists.mean_of(lists.train.item_counts.astype(np.float64))
 
-    options: dict[str, Any] = {"over": "lists", "range": (0.0, np.inf)}
+    options = {"over": "lists", "range": (0.0, np.inf)}
     se.register_metric("asks", "popularity", needs=["train"], **options)(popularity)
     se.register_metric("asks_not", "popularity", **options)(popularity)
     arguments = (factors(), *clicks())

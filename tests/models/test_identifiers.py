@@ -1,12 +1,7 @@
 """Warnings of models that were trained on other data, or have no ids on data with ids."""
 
-from __future__ import annotations
-
 import warnings
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,14 +19,14 @@ OTHER = se.split.random(CLICKS, fraction=0.5, seed=3)
 EARLY, LATE = (se.split.temporal(CLICKS, at=day).known() for day in ("2019-11-25", "2019-12-01"))
 
 
-def warns(model: Any, *data: Any) -> bool:
+def warns(model, *data):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         se.evaluate_model(model, *data, "ndcg@10")
     return any("was trained on pairs that are not in train" in str(one.message) for one in caught)
 
 
-def fitted_by_callback(train: Any) -> Any:
+def fitted_by_callback(train):
     callback = se.EvaluationCallback(train, HOLDOUT.validation, "ndcg@10")
     return callback.fit(AlternatingLeastSquares(4, iterations=2, random_state=0), progress=False)
 
@@ -47,7 +42,7 @@ TRAINERS = {
 
 
 @pytest.mark.parametrize("kind", TRAINERS)
-def test_another_training_part_is_noticed(kind: str, tmp_path: Path) -> None:
+def test_another_training_part_is_noticed(kind, tmp_path):
     model = TRAINERS[kind](HOLDOUT.train)
     saved = se.save_model(model, tmp_path / "model.npz")
     for given in (model, saved):
@@ -58,7 +53,7 @@ def test_another_training_part_is_noticed(kind: str, tmp_path: Path) -> None:
         assert warns(AlternatingLeastSquares.load(str(saved)), OTHER)
 
 
-def test_a_sweep_names_the_checkpoints(tmp_path: Path) -> None:
+def test_a_sweep_names_the_checkpoints(tmp_path):
     for name, train in {"own": HOLDOUT, "other": OTHER, "whole": CLICKS}.items():
         se.save_model(se.train_als(train, factors=4), tmp_path / f"{name}.npz")
     with pytest.warns(
@@ -68,7 +63,7 @@ def test_a_sweep_names_the_checkpoints(tmp_path: Path) -> None:
     assert table["status"].tolist() == ["ok"] * 3
 
 
-def test_earlier_events_are_trusted() -> None:
+def test_earlier_events_are_trusted():
     early, late, whole = (se.train_als(one, factors=4) for one in (EARLY, LATE, CLICKS))
     assert not warns(early, LATE)
     assert warns(late, EARLY)
@@ -76,19 +71,19 @@ def test_earlier_events_are_trusted() -> None:
     assert warns(whole, LATE)
 
 
-def test_a_model_without_the_record_is_trusted(tmp_path: Path) -> None:
+def test_a_model_without_the_record_is_trusted(tmp_path):
     model = AlternatingLeastSquares(4, iterations=2, random_state=0)
     model.fit(OTHER.train.csr, show_progress=False)
     assert not warns(model, HOLDOUT.train.csr, HOLDOUT.validation.csr)
 
 
-def test_of_folded_users_what_was_trained_on_counts() -> None:
+def test_of_folded_users_what_was_trained_on_counts():
     split = se.split.users(CLICKS, seed=0)
     assert not warns(se.train_als(split, factors=4), split)
     assert warns(se.train_als(CLICKS, factors=4), split)
 
 
-def test_neither_the_numbering_nor_the_values_count() -> None:
+def test_neither_the_numbering_nor_the_values_count():
     whole = CLICKS.matrix()
     rows, columns = np.random.default_rng(0).permutation(60), np.arange(50)[::-1]
     assert whole.users is not None
@@ -116,12 +111,12 @@ WITHOUT_IDS = "has no ids, but the data have"
 
 
 @pytest.fixture(scope="module")
-def holdout() -> se.Holdout:
+def holdout():
     return se.split.random(se.datasets.synthetic(n_users=90, n_items=60, seed=0), seed=0)
 
 
 @pytest.fixture(scope="module")
-def models(holdout: se.Holdout, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def models(holdout, tmp_path_factory):
     """Return models with and without ids, by name."""
     folder = tmp_path_factory.mktemp("models")
     with_ids = se.train_als(holdout.train, factors=8)
@@ -130,7 +125,7 @@ def models(holdout: se.Holdout, tmp_path_factory: pytest.TempPathFactory) -> dic
     fitted = AlternatingLeastSquares(8, random_state=0)
     fitted.fit(holdout.train.csr.astype(np.float32), show_progress=False)
     users, items = with_ids.user_factors, with_ids.item_factors
-    ids: dict[str, Any] = {"users": holdout.users, "items": holdout.items}
+    ids = {"users": holdout.users, "items": holdout.items}
     scores = users @ items.T
     weights = np.asarray(se.baselines.ease(holdout).weights)
     return {
@@ -151,7 +146,7 @@ def models(holdout: se.Holdout, tmp_path_factory: pytest.TempPathFactory) -> dic
     }
 
 
-def count(call: Callable[[], object]) -> int:
+def count(call):
     """Return the number of times that the warning is given."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -162,12 +157,12 @@ def count(call: Callable[[], object]) -> int:
     return len(found)
 
 
-def test_warns_once_for_models_without_ids(holdout: se.Holdout, models: Any) -> None:
+def test_warns_once_for_models_without_ids(holdout, models):
     plain = holdout.train.csr, holdout.validation.csr
     for name, model in models.items():
         expected = int(name.startswith("no "))
-        ways: list[dict[str, Any]] = [{"baselines": True}, {"users": holdout.users[[3, 4]]}]
-        calls: list[Callable[[], object]] = [lambda m=model: se.recommend(m, holdout, k=3)]
+        ways = [{"baselines": True}, {"users": holdout.users[[3, 4]]}]
+        calls = [lambda m=model: se.recommend(m, holdout, k=3)]
         if not {"neighbours", "recommender"} & {*name.split()}:
             ways += [{"memory": 10**9}, {"client": ThreadPoolExecutor(2), "baselines": True}]
             calls += [
@@ -180,7 +175,7 @@ def test_warns_once_for_models_without_ids(holdout: se.Holdout, models: Any) -> 
         assert count(lambda m=model: se.evaluate_model(m, *plain, "ndcg@5")) == 0
 
 
-def test_warns_once_for_a_sweep(holdout: se.Holdout, models: Any, tmp_path: Path) -> None:
+def test_warns_once_for_a_sweep(holdout, models, tmp_path):
     for name in "ab":
         factors = se.train_als(holdout.train.csr, factors=4 + (name == "b"))
         factors.save(tmp_path / f"{name}.npz")
@@ -190,20 +185,20 @@ def test_warns_once_for_a_sweep(holdout: se.Holdout, models: Any, tmp_path: Path
         {"save": True, "out": tmp_path / "saved"},
         {"client": ThreadPoolExecutor(2)},
     ):
-        call: Callable[[], object] = lambda o=options: se.sweep(paths, holdout, "ndcg@5", **o)  # noqa: E731
+        call = lambda o=options: se.sweep(paths, holdout, "ndcg@5", **o)  # noqa: E731
         assert count(call) == 1
     assert count(lambda: se.sweep(paths[2:], holdout, "ndcg@5")) == 0
 
 
-def test_no_warning_for_models_that_are_trained_here(holdout: se.Holdout, tmp_path: Path) -> None:
+def test_no_warning_for_models_that_are_trained_here(holdout, tmp_path):
     clicks = se.datasets.synthetic(n_users=90, n_items=60, seed=0)
 
-    def train(matrix: Any, seed: int) -> Any:
+    def train(matrix, seed):
         model = AlternatingLeastSquares(4, random_state=seed)
         model.fit(matrix.csr.astype(np.float32), show_progress=False)
         return model
 
-    def with_callback() -> None:
+    def with_callback():
         callback = se.EvaluationCallback(holdout, "ndcg@5", out=tmp_path)
         model = callback.fit(AlternatingLeastSquares(4, iterations=2, random_state=0))
         se.evaluate_model(model, holdout, "ndcg@5")
@@ -213,7 +208,7 @@ def test_no_warning_for_models_that_are_trained_here(holdout: se.Holdout, tmp_pa
     assert count(lambda: se.sweep(tmp_path, holdout, "ndcg@5")) == 0
 
 
-def test_warns_of_new_users_without_ids(tmp_path: Path) -> None:
+def test_warns_of_new_users_without_ids(tmp_path):
     clicks = se.datasets.synthetic(n_users=90, n_items=60, seed=0)
     holdout = se.split.users(clicks, fraction=0.3, seed=0)
     model = se.train_als(holdout.train.csr, factors=4)

@@ -1,8 +1,5 @@
 """Models that know the ids of their users and items, and data that are matched with them."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,7 +13,7 @@ from sparse_eval.errors import InvalidDataError
 METRICS = ["ndcg@5", "recall@10", "mrr@10"]
 
 
-def day(seed: int, users: range, items: range, n: int) -> pd.DataFrame:
+def day(seed, users, items, n):
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(
         {
@@ -33,11 +30,11 @@ TODAY = day(2, range(10, 55), range(5, 40), 250)
 
 
 @pytest.fixture(scope="module")
-def model() -> Any:
+def model():
     return se.train_als(se.Interactions.from_frame(YESTERDAY), factors=6, iterations=3)
 
 
-def by_hand(model: Any, seen: pd.DataFrame, truth: pd.DataFrame) -> se.Evaluation:
+def by_hand(model, seen, truth):
     """Rank every known user's unseen items with NumPy, and evaluate tables of labels."""
     users, items = model.user_ids.tolist(), model.item_ids.tolist()
     scores = model.user_factors.astype(float) @ model.item_factors.astype(float).T
@@ -54,18 +51,18 @@ def by_hand(model: Any, seen: pd.DataFrame, truth: pd.DataFrame) -> se.Evaluatio
     return se.evaluate(lists, truth, METRICS)
 
 
-def fresh(seen: pd.DataFrame) -> pd.DataFrame:
+def fresh(seen):
     """Return today's clicks on what their users had not seen."""
     pairs = set(map(tuple, seen[["user", "item"]].to_numpy()))
     return TODAY[[(u, i) not in pairs for u, i in TODAY[["user", "item"]].to_numpy()]]
 
 
 @pytest.mark.parametrize("form", ["frame", "interactions", "relevance", "csv"])
-def test_yesterdays_model_on_todays_clicks(model: Any, form: str, tmp_path: Path) -> None:
+def test_yesterdays_model_on_todays_clicks(model, form, tmp_path):
     truth = fresh(YESTERDAY)
     expected = by_hand(model, YESTERDAY, truth)
-    train: Any = YESTERDAY
-    validation: Any = truth
+    train = YESTERDAY
+    validation = truth
     if form == "interactions":
         train, validation = map(se.Interactions.from_frame, (train, validation))
     elif form == "relevance":
@@ -84,7 +81,7 @@ def test_yesterdays_model_on_todays_clicks(model: Any, form: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("metrics", [["ndcg@5"], ["ndcg@5", "coverage@5", "novelty@5"]])
-def test_seen_today_and_unknown_to_the_model(model: Any, metrics: list[str]) -> None:
+def test_seen_today_and_unknown_to_the_model(model, metrics):
     """Training data of today: with users and items that the model does not know."""
     truth = fresh(YESTERDAY)[1::2]
     seen = pd.concat([YESTERDAY, fresh(YESTERDAY)[::2]])
@@ -98,7 +95,7 @@ def test_seen_today_and_unknown_to_the_model(model: Any, metrics: list[str]) -> 
 
 
 @pytest.mark.filterwarnings("ignore:Method expects CSR input")  # implicit's own
-def test_ids_of_models_of_others(tmp_path: Path) -> None:
+def test_ids_of_models_of_others(tmp_path):
     clicks = se.Interactions.from_frame(YESTERDAY)
     for maker in (AlternatingLeastSquares(factors=4, random_state=0), CosineRecommender()):
         maker.fit(clicks.matrix().csr.astype(np.float64), show_progress=False)
@@ -113,7 +110,7 @@ def test_ids_of_models_of_others(tmp_path: Path) -> None:
         )
 
 
-def test_refuses_ids_that_do_not_fit(tmp_path: Path) -> None:
+def test_refuses_ids_that_do_not_fit(tmp_path):
     matrix = se.Interactions.from_frame(YESTERDAY).matrix()
     plain = matrix.csr
     numbered = se.train_als(plain, factors=4, iterations=1)
@@ -132,7 +129,7 @@ def test_refuses_ids_that_do_not_fit(tmp_path: Path) -> None:
         se.evaluate_model(known, matrix, numbers, METRICS)
 
 
-def test_a_holdout_stands_for_its_parts() -> None:
+def test_a_holdout_stands_for_its_parts():
     holdout = se.split.random(se.Interactions.from_frame(YESTERDAY), seed=0)
     model = se.train_als(holdout.train, factors=4, iterations=2)
     expected = se.evaluate_model(model, holdout.train, holdout.validation, METRICS)
@@ -143,7 +140,7 @@ def test_a_holdout_stands_for_its_parts() -> None:
         se.evaluate_model(model, holdout, holdout.validation, METRICS)
 
 
-def test_refuses_swapped_parts() -> None:
+def test_refuses_swapped_parts():
     holdout = se.split.random(se.Interactions.from_frame(YESTERDAY), seed=0)
     model = se.train_als(holdout.train, factors=4, iterations=2)
     for call in (
@@ -158,7 +155,7 @@ def test_refuses_swapped_parts() -> None:
             call()
 
 
-def small_model(users: str, items: str) -> Any:
+def small_model(users, items):
     """Return a model whose scores fall with the position of the item, for every user."""
     model = AlternatingLeastSquares(factors=1)
     model.user_factors = np.ones((len(users), 1), np.float32)
@@ -167,11 +164,11 @@ def small_model(users: str, items: str) -> Any:
     return model
 
 
-def pairs(*words: str) -> pd.DataFrame:
+def pairs(*words):
     return pd.DataFrame([tuple(word) for word in words], columns=["user", "item"])
 
 
-def ways(model: Any, train: Any, validation: Any, metrics: Any, **more: Any) -> list[se.Evaluation]:
+def ways(model, train, validation, metrics, **more):
     """Evaluate in memory, by lists, in blocks and without the values of the users."""
     return [
         se.evaluate_model(model, train, validation, metrics, **more, **options)
@@ -179,7 +176,7 @@ def ways(model: Any, train: Any, validation: Any, metrics: Any, **more: Any) -> 
     ]
 
 
-def test_users_whose_relevant_items_are_unknown_get_a_list() -> None:
+def test_users_whose_relevant_items_are_unknown_get_a_list():
     model = small_model("ab", "xyz")
     train, held = pairs("ax", "bx"), pairs("ay", "bN")
     for ev in ways(model, train, held, "user_coverage@1,coverage@1,ndcg@2"):
@@ -194,14 +191,14 @@ def test_users_whose_relevant_items_are_unknown_get_a_list() -> None:
         assert ev.n_users == expected.n_users
 
 
-def test_the_popularity_ranking_is_of_all_that_train_has() -> None:
+def test_the_popularity_ranking_is_of_all_that_train_has():
     train = pairs("aq", "br", "cs", "dt", "ex")
     for ev in ways(small_model("ab", "xyz"), train, pairs("at", "by"), "recall@10", baselines=True):
         # The most popular unseen items, t among them; nobody has seen y.
         assert ev.baselines["popularity"]["recall@10"] == 1.0
 
 
-def test_a_callback_of_other_data_is_refused() -> None:
+def test_a_callback_of_other_data_is_refused():
     holdout = se.split.random(se.Interactions.from_frame(YESTERDAY), seed=0)
     callback = se.EvaluationCallback(holdout, "ndcg@5")
     order = np.arange(holdout.train.shape[0])[::-1]
@@ -211,7 +208,7 @@ def test_a_callback_of_other_data_is_refused() -> None:
 
 
 @pytest.mark.parametrize("ids", [{"x", "y", "z"}, {"x": 1, "y": 2, "z": 3}, "xyz", ["x"] * 3])
-def test_refuses_what_are_no_ids(ids: Any, tmp_path: Path) -> None:
+def test_refuses_what_are_no_ids(ids, tmp_path):
     model = small_model("ab", "xyz")
     with pytest.raises(InvalidDataError):
         se.save_model(model, tmp_path / "m.npz", items=ids)
@@ -221,7 +218,7 @@ def test_refuses_what_are_no_ids(ids: Any, tmp_path: Path) -> None:
     assert se.save_model(small_model("ab", "xyz"), tmp_path / "m.npz", items=iter("zyx")).exists()
 
 
-def test_factors_have_no_ids() -> None:
+def test_factors_have_no_ids():
     model = small_model("ab", "xyz")
     held = se.Relevance.from_frame(pairs("ay", "by"))
     with raises(InvalidDataError):

@@ -1,10 +1,6 @@
 """Models of every family: their lists, their traps, and checkpoints that are none."""
 
-from __future__ import annotations
-
 import warnings
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -46,17 +42,17 @@ FAMILIES = {
 N_USERS, N_ITEMS = 250, 60
 
 
-def clicks() -> se.Interactions:
+def clicks():
     return se.datasets.synthetic(n_users=N_USERS, n_items=N_ITEMS, n_interactions=2500, seed=3)
 
 
 @pytest.fixture(scope="module")
-def holdout() -> Any:
+def holdout():
     return se.split.random(clicks(), fraction=0.3, seed=0)
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
-def model(request: pytest.FixtureRequest, holdout: Any) -> Any:
+def model(request, holdout):
     with threadpool_limits(1, "blas"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # implicit's neighbours convert their own matrices
         fitted = FAMILIES[request.param]()
@@ -64,7 +60,7 @@ def model(request: pytest.FixtureRequest, holdout: Any) -> Any:
     return fitted
 
 
-def scores_of(model: Any, user: int, train: sparse.csr_matrix) -> np.ndarray:
+def scores_of(model, user, train):
     """What the model thinks of every item, without its recommend; NaN: it does not say."""
     if hasattr(model, "item_factors"):
         return model.item_factors.astype(float) @ model.user_factors[user].astype(float)
@@ -77,7 +73,7 @@ def scores_of(model: Any, user: int, train: sparse.csr_matrix) -> np.ndarray:
 
 
 @pytest.mark.parametrize("k", [1, 10, N_ITEMS])
-def test_lists_hold_the_best_unseen_items(model: Any, holdout: Any, k: int) -> None:
+def test_lists_hold_the_best_unseen_items(model, holdout, k):
     users = np.arange(0, N_USERS, 5)
     lists = recommend_lists(model, holdout.train, users, k, progress=False)
     assert lists.shape == (len(users), k)
@@ -94,9 +90,7 @@ def test_lists_hold_the_best_unseen_items(model: Any, holdout: Any, k: int) -> N
         np.testing.assert_allclose(scores[listed], best, rtol=1e-4, atol=1e-5)
 
 
-def test_every_family_is_evaluated_from_model_and_from_file(
-    model: Any, holdout: Any, tmp_path: Path
-) -> None:
+def test_every_family_is_evaluated_from_model_and_from_file(model, holdout, tmp_path):
     metrics = ["ndcg@10", "recall@20", "map(normalizer=min)@5"]
     ev = se.evaluate_model(model, holdout.train, holdout.validation, metrics)
     lists = recommend_lists(model, holdout.train, np.arange(N_USERS), 20, progress=False)
@@ -111,7 +105,7 @@ def test_every_family_is_evaluated_from_model_and_from_file(
     assert from_file.columns.tobytes() == ev.columns.tobytes()
 
 
-def test_a_user_who_has_seen_nearly_everything(model: Any, holdout: Any) -> None:
+def test_a_user_who_has_seen_nearly_everything(model, holdout):
     train = holdout.train.csr.tolil()
     train[0] = 1
     train[0, 7] = 0
@@ -121,7 +115,7 @@ def test_a_user_who_has_seen_nearly_everything(model: Any, holdout: Any) -> None
     assert (lists[1] >= 0).any()
 
 
-def test_explicit_zeros_in_train_are_seen(holdout: Any) -> None:
+def test_explicit_zeros_in_train_are_seen(holdout):
     model = se.train_als(holdout.train, factors=4, iterations=2)
     best = recommend_lists(model, holdout.train, np.array([0]), 1, progress=False)[0, 0]
     added = sparse.csr_matrix(([1.0], ([0], [best])), shape=holdout.train.shape)
@@ -132,7 +126,7 @@ def test_explicit_zeros_in_train_are_seen(holdout: Any) -> None:
     assert best not in lists[0]
 
 
-def test_training_that_diverges(holdout: Any) -> None:
+def test_training_that_diverges(holdout):
     with raises(SparseEvalError):
         se.train_als(holdout.train.csr * 1e30, factors=4, alpha=1e30, iterations=2)
     bad = holdout.train.csr.copy()
@@ -141,9 +135,9 @@ def test_training_that_diverges(holdout: Any) -> None:
         se.train_als(bad)
 
 
-def test_models_that_are_none(holdout: Any) -> None:
+def test_models_that_are_none(holdout):
     class Recommends:
-        def recommend(self) -> None: ...
+        def recommend(self): ...
 
     for thing in (object(), Recommends(), FAMILIES["als"](), FAMILIES["cosine"]()):
         with raises(UnsupportedModelError):
@@ -168,12 +162,12 @@ GOOD = {
 }
 
 
-def saved(path: Path, **arrays: Any) -> Path:
+def saved(path, **arrays):
     np.savez(path, **{name: a for name, a in (GOOD | arrays).items() if a is not None})
     return path
 
 
-def test_a_checkpoint_is_read(tmp_path: Path) -> None:
+def test_a_checkpoint_is_read(tmp_path):
     found = read_checkpoint(saved(tmp_path / "m.npz"))
     assert found.parameters == {"alpha": 40.0}
     half = {name: GOOD[name].astype(np.float16) for name in ("user_factors", "item_factors")}
@@ -197,14 +191,14 @@ NOT_FINITE[2, 1] = np.nan
         {"alpha": np.array({"a": 1}, dtype=object)},
     ],
 )
-def test_checkpoints_that_are_none(tmp_path: Path, arrays: dict[str, Any]) -> None:
+def test_checkpoints_that_are_none(tmp_path, arrays):
     path = saved(tmp_path / "m.npz", **arrays)
     with raises(InvalidCheckpointError) as error:
         read_checkpoint(path)
     assert str(path) in str(error.value)
 
 
-def test_neighbour_checkpoints_that_are_none(tmp_path: Path) -> None:
+def test_neighbour_checkpoints_that_are_none(tmp_path):
     good = {"data": np.ones(2), "indices": [0, 1], "indptr": [0, 1, 2], "shape": (2, 2)}
     for wrong in (
         {"indices": [0, 9]},
@@ -224,10 +218,10 @@ class Stub:
     user_factors = np.ones((N_USERS, 2), np.float32)
     item_factors = np.ones((N_ITEMS, 2), np.float32)
 
-    def __init__(self, answer: Any) -> None:
+    def __init__(self, answer):
         self.answer = answer
 
-    def recommend(self, users: np.ndarray, train: Any, **options: Any) -> Any:
+    def recommend(self, users, train, **options):
         return self.answer(len(users))
 
 
@@ -240,21 +234,21 @@ class Stub:
         lambda n: (np.zeros(n, np.int32), np.zeros(n)),
     ],
 )
-def test_answers_that_are_none(holdout: Any, answer: Any) -> None:
+def test_answers_that_are_none(holdout, answer):
     with raises(UnsupportedModelError):
         recommend_lists(
             as_model(Stub(answer)).trained, holdout.train, np.arange(9), 5, progress=False
         )
 
 
-def test_scores_below_what_single_precision_holds(holdout: Any) -> None:
+def test_scores_below_what_single_precision_holds(holdout):
     stub = Stub(lambda n: (np.tile(np.arange(5, dtype=np.int32), (n, 1)), np.full((n, 5), -1e300)))
     nothing_seen = sparse.csr_matrix(holdout.train.shape)
     lists = recommend_lists(as_model(stub).trained, nothing_seen, np.arange(3), 5, progress=False)
     assert lists.tolist() == [[0, 1, 2, 3, 4]] * 3
 
 
-def test_damaged_similarities_do_not_reach_compiled_code(holdout: Any) -> None:
+def test_damaged_similarities_do_not_reach_compiled_code(holdout):
     model = FAMILIES["item-item"]()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -264,7 +258,7 @@ def test_damaged_similarities_do_not_reach_compiled_code(holdout: Any) -> None:
         se.evaluate_model(model, holdout.train, holdout.validation, "mrr@5")
 
 
-def test_recommends_the_best_unseen_items(holdout: se.Holdout, tmp_path: Path) -> None:
+def test_recommends_the_best_unseen_items(holdout, tmp_path):
     model = se.train_als(holdout.train, factors=6, iterations=3)
     recs = se.recommend(model, holdout, 5)
     assert recs.columns.tolist() == ["user", "item", "rank", "score"]
@@ -284,7 +278,7 @@ def test_recommends_the_best_unseen_items(holdout: se.Holdout, tmp_path: Path) -
     )
 
 
-def test_numbers_where_there_are_no_ids(holdout: se.Holdout) -> None:
+def test_numbers_where_there_are_no_ids(holdout):
     train = holdout.train.csr
     model = se.train_als(train, factors=4, iterations=2)
     recs = se.recommend(model, train, 2, users=[5])
@@ -294,7 +288,7 @@ def test_numbers_where_there_are_no_ids(holdout: se.Holdout) -> None:
         se.recommend(model, train, 2, users=["U5"])
 
 
-def test_a_short_list_where_almost_all_was_seen() -> None:
+def test_a_short_list_where_almost_all_was_seen():
     seen = sparse.csr_matrix([[1, 1, 0], [1, 0, 0], [0, 0, 0]])
     model = se.train_als(seen, factors=2, iterations=1)
     recs = se.recommend(model, seen, 10)
@@ -305,7 +299,7 @@ def test_a_short_list_where_almost_all_was_seen() -> None:
 @pytest.mark.parametrize(
     "options", [{"users": ["U3", "nobody"]}, {"users": "U3"}, {"users": [1]}, {"k": 0}]
 )
-def test_refuses_users_and_cutoffs(holdout: se.Holdout, options: dict[str, Any]) -> None:
+def test_refuses_users_and_cutoffs(holdout, options):
     model = se.baselines.popularity(holdout)
     with raises(InvalidDataError):
         se.recommend(model, holdout, **options)

@@ -1,10 +1,6 @@
 """Sampled negatives: what is drawn, how often, and whatever the order of rows; published files."""
 
-from __future__ import annotations
-
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,16 +11,15 @@ from raising import raises, warns
 from scipy import sparse
 
 import sparse_eval as se
-from sparse_eval import Candidates
 from sparse_eval.errors import InvalidDataError, InvalidFileError
 
 
-def rows_of(candidates: Candidates) -> list[set[int]]:
+def rows_of(candidates):
     bounds = candidates.indptr.tolist()
     return [set(candidates.items[a:b].tolist()) for a, b in pairwise(bounds)]
 
 
-def named(candidates: Candidates) -> dict[Any, set[Any]]:
+def named(candidates):
     assert candidates.users is not None
     assert candidates.items_index is not None
     ids = candidates.items_index
@@ -32,7 +27,7 @@ def named(candidates: Candidates) -> dict[Any, set[Any]]:
     return {user: {ids[item] for item in row} for user, row in rows}
 
 
-def test_negatives_of_new_users_are_not_what_is_folded_in() -> None:
+def test_negatives_of_new_users_are_not_what_is_folded_in():
     clicks = se.datasets.synthetic(n_users=100, n_items=300, n_interactions=1_500, seed=0)
     holdout = se.split.users(clicks, fraction=0.3, seed=0)
     assert holdout.fold_in is not None
@@ -43,7 +38,7 @@ def test_negatives_of_new_users_are_not_what_is_folded_in() -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["uniform", "popularity"]))
-def test_negatives_are_neither_seen_nor_held_out(seed: int, by: Any) -> None:
+def test_negatives_are_neither_seen_nor_held_out(seed, by):
     rng = np.random.default_rng(seed)
     seen = rng.random((7, 30)) < rng.choice([0.2, 0.6])
     seen[:, 0] = True
@@ -75,7 +70,7 @@ FEW = pytest.mark.filterwarnings("ignore:.* users have fewer than")
 
 @FEW
 @pytest.mark.parametrize("by", ["uniform", "popularity"])
-def test_only_ids_decide_what_is_drawn(by: Any) -> None:
+def test_only_ids_decide_what_is_drawn(by):
     clicks = se.datasets.synthetic(n_users=80, n_items=200, seed=1)
     holdout = se.split.leave_k_out(clicks, seed=0)
     found = named(se.sample_negatives(holdout, n=20, by=by, seed=3))
@@ -83,7 +78,7 @@ def test_only_ids_decide_what_is_drawn(by: Any) -> None:
     assert found != named(se.sample_negatives(holdout, n=20, by=by, seed=4))
     rng = np.random.default_rng(0)
 
-    def table(matrix: Any) -> pd.DataFrame:
+    def table(matrix):
         rows, columns = matrix.csr.nonzero()
         frame = pd.DataFrame({"user": holdout.users[rows], "item": holdout.items[columns]})
         return frame.iloc[rng.permutation(len(frame))]
@@ -100,7 +95,7 @@ def test_only_ids_decide_what_is_drawn(by: Any) -> None:
     }
 
 
-def test_every_item_is_drawn_alike() -> None:
+def test_every_item_is_drawn_alike():
     n_users, n_items = 4000, 20
     train = sparse.csr_matrix((np.ones(n_users), (np.arange(n_users), np.arange(n_users) % 5)))
     train.resize(n_users, n_items)
@@ -112,9 +107,7 @@ def test_every_item_is_drawn_alike() -> None:
 
 
 @pytest.mark.parametrize("rounds", [1, 32])
-def test_popular_items_are_drawn_one_after_the_other(
-    rounds: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_popular_items_are_drawn_one_after_the_other(rounds, monkeypatch):
     """Of weights 5, 3, 2 (and 10, which was seen) two items are drawn: chances by hand."""
     monkeypatch.setattr("sparse_eval.models.negatives._ROUNDS", rounds)
     weights = np.array([5, 3, 2, 10])
@@ -135,7 +128,7 @@ def test_popular_items_are_drawn_one_after_the_other(
         assert abs(count - chance * n_users) < 5 * np.sqrt(chance * (1 - chance) * n_users)
 
 
-def test_an_item_that_training_has_as_zeros_alone_is_not_popular() -> None:
+def test_an_item_that_training_has_as_zeros_alone_is_not_popular():
     rows, columns = [0, 1, 1, 2, 2], [0, 1, 2, 1, 2]
     train = sparse.csr_matrix(([1.0, 1.0, 0.0, 1.0, 0.0], (rows, columns)), shape=(3, 4))
     held = sparse.csr_matrix(([1.0], ([0], [3])), shape=(3, 4))
@@ -146,7 +139,7 @@ def test_an_item_that_training_has_as_zeros_alone_is_not_popular() -> None:
 
 
 @FEW
-def test_says_what_they_are_wherever_they_are_shown() -> None:
+def test_says_what_they_are_wherever_they_are_shown():
     clicks = se.datasets.synthetic(n_users=200, n_items=300, seed=0)
     holdout = se.split.leave_k_out(clicks, seed=0)
     model = se.train_als(holdout.train, factors=4, iterations=2)
@@ -163,10 +156,10 @@ def test_says_what_they_are_wherever_they_are_shown() -> None:
     assert se.sample_negatives(several, n=5).kind == "n+5"
 
 
-def test_refuses_what_cannot_be_drawn() -> None:
+def test_refuses_what_cannot_be_drawn():
     holdout = se.split.leave_k_out(se.datasets.synthetic(n_users=20, n_items=30, seed=0))
     with raises(InvalidDataError, argument="by"):
-        se.sample_negatives(holdout, by="views")  # type: ignore[arg-type]
+        se.sample_negatives(holdout, by="views")
     with raises(InvalidDataError):
         se.sample_negatives(holdout.train)
     with raises(InvalidDataError):
@@ -175,13 +168,13 @@ def test_refuses_what_cannot_be_drawn() -> None:
         se.sample_negatives(holdout, seed=2**32)
 
 
-def write(folder: Path, text: str) -> Path:
+def write(folder, text):
     path = folder / "test.negative"
     path.write_bytes(text.encode(errors="surrogateescape"))
     return path
 
 
-def test_reads_what_is_published(tmp_path: Path) -> None:
+def test_reads_what_is_published(tmp_path):
     path = write(tmp_path, "(1,2)\t0\t4\n(0,1)\t3\t1\r\n")
     train = sparse.csr_matrix(np.eye(3, 5))
     validation, candidates = se.read_negatives(path, train)
@@ -200,7 +193,7 @@ def test_reads_what_is_published(tmp_path: Path) -> None:
         assert validation.items_index.equals(candidates.items_index)
 
 
-def test_reads_several_lines_of_a_user(tmp_path: Path) -> None:
+def test_reads_several_lines_of_a_user(tmp_path):
     path = write(tmp_path, "( 0 , 1 )\t3\t4\n(0,1)\t3\t2\n(0,2)\t3\t4\t0\n(1,0)\t3\t4\n")
     validation, candidates = se.read_negatives(path, sparse.csr_matrix(np.eye(2, 5)))
     assert rows_of(candidates) == [{0, 1, 2, 3, 4}, {0, 3, 4}]
@@ -214,6 +207,6 @@ def test_reads_several_lines_of_a_user(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "0,1\t2\n", "(0,1)\t\t2\n", "(0,a)\t2\n", "(7,1)\t2\n", "(0,1)\t-2\n", "\udcff"]
 )
-def test_refuses_other_files(tmp_path: Path, text: str) -> None:
+def test_refuses_other_files(tmp_path, text):
     with raises(InvalidFileError):
         se.read_negatives(write(tmp_path, text), sparse.csr_matrix(np.eye(3, 5)))

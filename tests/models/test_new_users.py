@@ -1,7 +1,5 @@
 """Users whom a model was not trained on are folded in, and evaluated as by the model itself."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

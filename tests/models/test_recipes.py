@@ -1,11 +1,8 @@
 """The recipes in docs/recipes.md, run, and compared with the libraries' own scores."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,12 +19,12 @@ RECIPES = {
 
 
 @pytest.fixture(scope="module")
-def holdout() -> Any:
+def holdout():
     clicks = se.datasets.synthetic(n_users=60, n_items=40, n_interactions=900, seed=2)
     return se.split.random(clicks, fraction=0.25, seed=0)
 
 
-def run(title: str, number: int = 0, result: str = "model", **names: Any) -> Any:
+def run(title, number=0, result="model", **names):
     """Return the model, or the lists, that a recipe makes of what it takes from its reader."""
     recipe = RECIPES[title][number]
     assert len(recipe.splitlines()) <= 10
@@ -36,7 +33,7 @@ def run(title: str, number: int = 0, result: str = "model", **names: Any) -> Any
     return space[result]
 
 
-def check(model: Any, holdout: Any, scores: Any, *, exact: bool = False) -> None:
+def check(model, holdout, scores, *, exact=False):
     """Compare a model's lists, and the metrics, with sorting the library's own scores."""
     train = holdout.train.csr
     lists = se.recommend(model, holdout, k=40)
@@ -55,12 +52,12 @@ def check(model: Any, holdout: Any, scores: Any, *, exact: bool = False) -> None
     assert ev.mean() == pytest.approx(expected.mean(), abs=1e-6)
 
 
-def missing(*names: str) -> Any:
+def missing(*names):
     for name in names:
         pytest.importorskip(name, reason=f"{name} is not installed")
 
 
-def test_torch_embeddings(holdout: Any) -> None:
+def test_torch_embeddings(holdout):
     missing("torch")
     import torch
 
@@ -76,7 +73,7 @@ def test_torch_embeddings(holdout: Any) -> None:
     check(run("PyTorch", 1, network=network, torch=torch), holdout, scores)
 
 
-def test_lightfm(holdout: Any) -> None:
+def test_lightfm(holdout):
     missing("lightfm")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -91,7 +88,7 @@ def test_lightfm(holdout: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["MF", "BPR", "WMF", "EASE"])
-def test_cornac(kind: str, holdout: Any) -> None:
+def test_cornac(kind, holdout):
     missing("cornac")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -115,18 +112,18 @@ def test_cornac(kind: str, holdout: Any) -> None:
     check(run("cornac", cornac_model=model, train_set=train_set), holdout, scores)
 
 
-def test_an_item_item_matrix(holdout: Any) -> None:
+def test_an_item_item_matrix(holdout):
     item_item = np.random.default_rng(0).integers(-3, 4, (40, 40))
     made = run("EASE, SLIM, SAR and other item-item models", item_item=item_item)
     check(made, holdout, holdout.train.csr @ item_item.astype(float), exact=True)
 
 
 @pytest.fixture(scope="module")
-def als(holdout: Any) -> Any:
+def als(holdout):
     return se.train_als(holdout.train, factors=8, iterations=5, seed=0)
 
 
-def recall(lists: Any, als: Any, holdout: Any) -> float:
+def recall(lists, als, holdout):
     """Return the recall@10 of an index, whose lists hold no seen item."""
     exact = se.evaluate_model(als, holdout, "ndcg@10", keep="lists")
     index = se.evaluate(lists, holdout.validation, "ndcg@10", train=holdout.train, keep="lists")
@@ -136,7 +133,7 @@ def recall(lists: Any, als: Any, holdout: Any) -> float:
 
 
 @pytest.mark.parametrize("kind", ["Flat", "IVF4,Flat", "HNSW8"])
-def test_faiss(kind: str, holdout: Any, als: Any) -> None:
+def test_faiss(kind, holdout, als):
     missing("faiss")
     index = run("FAISS", result="index", kind=kind, item_factors=als.item_factors)
     names = {"index": index, "user_factors": als.user_factors, "holdout": holdout, "k": 10}
@@ -149,9 +146,7 @@ def test_faiss(kind: str, holdout: Any, als: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["faiss", "annoy"])
-def test_approximate_models_of_implicit(
-    kind: str, holdout: Any, als: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_approximate_models_of_implicit(kind, holdout, als, monkeypatch):
     missing(kind)
     title = "Approximate models of implicit"
     making, listing = RECIPES[title]

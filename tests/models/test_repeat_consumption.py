@@ -1,7 +1,5 @@
 """Models that may recommend again: every item is a candidate, and repeated items count apart."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

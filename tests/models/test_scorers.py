@@ -1,13 +1,8 @@
 """Matrices and functions as models: scores, item-item weights, and ambiguous square ones."""
 
-from __future__ import annotations
-
 import threading
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,39 +25,39 @@ RANKED = ["ndcg@{5,20}", "recall@10", "mrr@20"]
 N_USERS, N_ITEMS = 200, 90
 
 
-def split_of(n_users: int, n_items: int) -> se.Holdout:
+def split_of(n_users, n_items):
     clicks = se.datasets.synthetic(n_users=n_users, n_items=n_items, n_interactions=4000, seed=5)
     return se.split.random(clicks, fraction=0.3, seed=0)
 
 
 @pytest.fixture(scope="module")
-def holdout() -> se.Holdout:
+def holdout():
     return split_of(N_USERS, N_ITEMS)
 
 
 @pytest.fixture(scope="module")
-def square() -> se.Holdout:
+def square():
     return split_of(120, 120)
 
 
-def scores_of(holdout: se.Holdout, dtype: Any = np.float64) -> Any:
+def scores_of(holdout, dtype=np.float64):
     scores = np.random.default_rng(1).standard_normal(holdout.train.shape)
     return (scores * 100).round().astype(dtype) if np.dtype(dtype).kind == "i" else scores
 
 
-def plain(holdout: se.Holdout) -> tuple[Any, Any]:
+def plain(holdout):
     return holdout.train.csr, holdout.validation.csr
 
 
-def saved(array: Any, path: Path) -> Path:
+def saved(array, path):
     np.save(path, array)
     return path
 
 
-def test_scores_are_matched_by_id(holdout: Any, tmp_path: Path) -> None:
+def test_scores_are_matched_by_id(holdout, tmp_path):
     scores, rng = scores_of(holdout), np.random.default_rng(3)
     rows, columns = (rng.permutation(n) for n in scores.shape)
-    ids: dict[str, Any] = {"users": holdout.users[rows], "items": holdout.items[columns]}
+    ids = {"users": holdout.users[rows], "items": holdout.items[columns]}
     moved = scores[rows][:, columns]
     expected = se.evaluate_model(se.Scorer(lambda users: moved[users], **ids), holdout, METRICS)
     frame = pd.DataFrame(moved, index=ids["users"], columns=ids["items"])
@@ -74,7 +69,7 @@ def test_scores_are_matched_by_id(holdout: Any, tmp_path: Path) -> None:
             assert ev.per_user.sort_index().equals(expected.per_user.sort_index())
 
 
-def matrices(n: int, folder: Path) -> dict[str, Any]:
+def matrices(n, folder):
     """Return square matrices that could be scores or weights."""
     matrix = np.random.default_rng(0).standard_normal((n, n))
     sparse.save_npz(folder / "square.npz", sparse.csr_matrix(matrix))
@@ -91,9 +86,7 @@ SQUARES = ["array", "tensor", "sparse", "npy", "npz"]
 
 
 @pytest.mark.parametrize("form", SQUARES)
-def test_a_square_that_could_be_either_is_an_error(
-    form: str, square: se.Holdout, tmp_path: Path
-) -> None:
+def test_a_square_that_could_be_either_is_an_error(form, square, tmp_path):
     n = square.train.shape[0]
     model = matrices(n, tmp_path)[form]
     train, validation = plain(square)
@@ -109,7 +102,7 @@ def test_a_square_that_could_be_either_is_an_error(
             call()
 
 
-def test_a_square_is_what_a_scorer_says(square: se.Holdout, tmp_path: Path) -> None:
+def test_a_square_is_what_a_scorer_says(square, tmp_path):
     train, validation = plain(square)
     weights = next(iter(matrices(train.shape[0], tmp_path).values()))
     by_hand = train.astype(float) @ weights
@@ -125,7 +118,7 @@ def test_a_square_is_what_a_scorer_says(square: se.Holdout, tmp_path: Path) -> N
             assert se.evaluate_model(some, train, validation, METRICS).mean() == ev.mean()
 
 
-def test_models_that_we_make_are_never_taken_for_scores(square: se.Holdout, tmp_path: Path) -> None:
+def test_models_that_we_make_are_never_taken_for_scores(square, tmp_path):
     for name in ("ease", "item_knn"):
         for data in (square, plain(square)[0]):  # with ids and without
             model = getattr(se.baselines, name)(data)
@@ -158,12 +151,12 @@ SCORES = np.ones((4, 3))
         (pd.DataFrame(SCORES.T, columns=LEVELS), {}),
     ],
 )
-def test_refuses_what_is_no_model(given: Any, options: dict[str, Any]) -> None:
+def test_refuses_what_is_no_model(given, options):
     with raises(InvalidDataError):
         se.Scorer(given, **options)
 
 
-def test_scorers_save_what_they_hold(square: se.Holdout, tmp_path: Path) -> None:
+def test_scorers_save_what_they_hold(square, tmp_path):
     weights = se.baselines.ease(square).weights
     se.Scorer(item_item=weights).save(tmp_path / "weights.npz")
     with warns():
@@ -177,7 +170,7 @@ def test_scorers_save_what_they_hold(square: se.Holdout, tmp_path: Path) -> None
 
 
 @pytest.fixture(scope="module")
-def weights() -> Any:
+def weights():
     matrix = np.random.default_rng(0).standard_normal((N_ITEMS, N_ITEMS)).astype(np.float32)
     return np.where(abs(matrix) > 0.5, matrix, 0)
 
@@ -185,11 +178,11 @@ def weights() -> Any:
 class Table:
     """A function that is an object, which can be pickled, and notices calls at the same time."""
 
-    def __init__(self, table: Any) -> None:
+    def __init__(self, table):
         self.table = table
         self.busy = 0
 
-    def __call__(self, users: Any) -> Any:
+    def __call__(self, users):
         assert self.busy == 0
         self.busy += 1
         threading.Event().wait(0.001)
@@ -197,7 +190,7 @@ class Table:
         return self.table[users]
 
 
-def models_of(holdout: Any, weights: Any, folder: Path) -> dict[str, Any]:
+def models_of(holdout, weights, folder):
     np.save(folder / "dense.npy", weights)
     sparse.save_npz(folder / "sparse.npz", sparse.csr_matrix(weights))
     table = holdout.train.csr.astype(float) @ weights.astype(float)
@@ -216,9 +209,7 @@ KINDS = ["dense", "double", "sparse", "npy", "npz", "function", "lambda"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_scores_are_sorted(
-    kind: str, holdout: Any, weights: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scores_are_sorted(kind, holdout, weights, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "CELLS_OF_CALL", 16 * N_ITEMS)
     model = models_of(holdout, weights, tmp_path)[kind]
     train, held_out = holdout.train.csr, holdout.validation.csr
@@ -246,12 +237,12 @@ def test_scores_are_sorted(
 
 
 @pytest.mark.long
-def test_other_processes(holdout: Any, weights: Any, tmp_path: Path) -> None:
+def test_other_processes(holdout, weights, tmp_path):
     scores = holdout.train.csr @ weights
     np.save(tmp_path / "scores.npy", scores)
     with ProcessPoolExecutor(2, get_context("forkserver")) as pool:
         for model in (Table(scores), weights, scores, tmp_path / "scores.npy"):
-            options: dict[str, Any] = {"baselines": True, "client": pool}
+            options = {"baselines": True, "client": pool}
             shared = se.evaluate_model(model, holdout, RANKED, **options)
             expected = se.evaluate_model(model, holdout, RANKED, baselines=True)
             assert shared.mean() == expected.mean()
@@ -259,7 +250,7 @@ def test_other_processes(holdout: Any, weights: Any, tmp_path: Path) -> None:
             assert popular.mean() == expected.mean()
 
 
-def test_item_ids_are_matched_whoever_the_users_are(holdout: Any, tmp_path: Path) -> None:
+def test_item_ids_are_matched_whoever_the_users_are(holdout, tmp_path):
     model = se.baselines.ease(holdout)
     train, validation = (
         pd.DataFrame({"user": holdout.users[coo.row], "item": holdout.items[coo.col]})
@@ -281,12 +272,12 @@ def test_item_ids_are_matched_whoever_the_users_are(holdout: Any, tmp_path: Path
     assert ev.retrieval.n_unknown_users == 1
 
 
-def test_invalid_matrices_raise_errors(holdout: Any, weights: Any, tmp_path: Path) -> None:
+def test_invalid_matrices_raise_errors(holdout, weights, tmp_path):
     scores, train = scores_of(holdout), plain(holdout)[0]
     bad, seen = scores.copy(), sparse.csr_matrix(scores.shape)
     bad[4, 7] = np.nan
     ids = pd.DataFrame({"user": ["a", "b"], "item": ["x", "y"]})
-    calls: list[Callable[[], object]] = [
+    calls = [
         *(lambda s=s: se.Scorer(s) for s in (sparse.csr_matrix(scores), sparse.coo_array(scores))),
         lambda: se.evaluate_model(sparse.csr_matrix(scores), holdout, RANKED),
         *(
@@ -311,7 +302,7 @@ def test_invalid_matrices_raise_errors(holdout: Any, weights: Any, tmp_path: Pat
     for call in calls:
         with raises(InvalidDataError):
             call()
-    models: list[Any] = [object(), Table, se.Recommender(weights), pd.DataFrame(scores)]
+    models = [object(), Table, se.Recommender(weights), pd.DataFrame(scores)]
     for model in (*models, se.Recommender(lambda users: weights)):
         with raises(UnsupportedModelError):
             se.evaluate_model(model, holdout, RANKED)
@@ -319,8 +310,8 @@ def test_invalid_matrices_raise_errors(holdout: Any, weights: Any, tmp_path: Pat
         se.save_model(se.Scorer(len), tmp_path / "model.npz")
 
 
-def test_errors_of_a_function_arrive_as_they_are(holdout: Any) -> None:
-    def score(users: Any) -> Any:
+def test_errors_of_a_function_arrive_as_they_are(holdout):
+    def score(users):
         raise KeyError("no such user")
 
     with pytest.raises(KeyError, match="no such user"):

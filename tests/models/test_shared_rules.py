@@ -1,13 +1,7 @@
 """Candidates and rules in sweeps, searches, callbacks and cross-validations, and their folders."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
-from commands import Command
 from raising import raises, warns
 from scipy import sparse
 
@@ -21,40 +15,40 @@ pytestmark = [
 
 METRICS = ["hit_rate@5", "ndcg@5", "auc"]
 ALLOWED = se.Protocol(METRICS, filter_seen=False)
-ALS: dict[str, Any] = {"factors": 4, "iterations": 2}
+ALS = {"factors": 4, "iterations": 2}
 CLICKS = se.datasets.synthetic(n_users=80, n_items=200, n_interactions=900, seed=0)
 
 
-def sampled(holdout: se.Holdout, seed: int = 0) -> Any:
+def sampled(holdout, seed=0):
     return se.sample_negatives(holdout, n=9, seed=seed)
 
 
-def unbiased(holdout: se.Holdout) -> Any:
+def unbiased(holdout):
     return sampled(holdout).corrected("unbiased")
 
 
-def named(kind: str, corrected: str = "") -> list[str]:
+def named(kind, corrected=""):
     return [f"{name} ({kind}{corrected})" for name in METRICS]
 
 
 @pytest.fixture(scope="module")
-def one_left() -> se.Holdout:
+def one_left():
     return se.split.last_n(CLICKS, n=1, test=1)
 
 
-def expected(holdout: se.Holdout, metrics: Any = METRICS, candidates: Any = None) -> list[float]:
+def expected(holdout, metrics=METRICS, candidates=None):
     model = se.train_als(holdout.train, **ALS)
     among = sampled(holdout) if candidates is None else candidates
     return list(se.evaluate_model(model, holdout, metrics, candidates=among).mean().values())
 
 
 @pytest.fixture
-def checkpoint(one_left: se.Holdout, tmp_path: Path) -> Path:
+def checkpoint(one_left, tmp_path):
     se.save_model(se.train_als(one_left.train, **ALS), tmp_path / "als.npz")
     return tmp_path / "als.npz"
 
 
-def test_a_search_and_its_test_of_new_users(tmp_path: Path) -> None:
+def test_a_search_and_its_test_of_new_users(tmp_path):
     holdout = se.split.users(CLICKS, fraction=0.2, test=0.2, fold_in=0.7, seed=0)
     space = ALS | {"factors": [2, 4]}
     result = se.tune(holdout, METRICS, space=space, candidates=sampled, out=tmp_path)
@@ -70,7 +64,7 @@ def test_a_search_and_its_test_of_new_users(tmp_path: Path) -> None:
     assert result.test.to_dict() == tested.to_dict()
 
 
-def test_a_cross_validation(tmp_path: Path) -> None:
+def test_a_cross_validation(tmp_path):
     folds = list(se.split.k_fold(CLICKS, k=2, seed=0))
     folds += [se.split.users(CLICKS, fraction=0.2, seed=0)]
     cv = se.cross_validate(
@@ -91,8 +85,8 @@ def test_a_cross_validation(tmp_path: Path) -> None:
     assert again.candidates == cv.candidates
 
 
-def test_candidates_for_all_splits() -> None:
-    options: dict[str, Any] = {"splits": se.split.k_fold(CLICKS, k=2), "seeds": 1}
+def test_candidates_for_all_splits():
+    options = {"splits": se.split.k_fold(CLICKS, k=2), "seeds": 1}
     items = CLICKS.items[:100]
     mask = np.broadcast_to(np.arange(200) < 100, (80, 200))
     keyed = {user: items.tolist() for user in CLICKS.users}
@@ -106,10 +100,8 @@ def test_candidates_for_all_splits() -> None:
     assert all(table.equals(tables[0]) for table in tables)
 
 
-def test_estimates_for_the_whole_catalogue(
-    one_left: se.Holdout, checkpoint: Path, tmp_path: Path
-) -> None:
-    options: dict[str, Any] = {"candidates": unbiased(one_left)}
+def test_estimates_for_the_whole_catalogue(one_left, checkpoint, tmp_path):
+    options = {"candidates": unbiased(one_left)}
     means = expected(one_left, candidates=unbiased(one_left))
     columns = named("1+9", ", unbiased")
     table = se.sweep(checkpoint, one_left, METRICS, **options)
@@ -117,14 +109,14 @@ def test_estimates_for_the_whole_catalogue(
     callback = se.EvaluationCallback(one_left, METRICS, every=2, **options)
     se.train_als(one_left.train, **ALS, callback=callback)
     assert callback.history.iloc[-1][columns].tolist() == means
-    whole: dict[str, Any] = {"candidates": unbiased}
+    whole = {"candidates": unbiased}
     result = se.tune(one_left, METRICS, space=ALS, **whole)
     assert result.trials.columns[-4:-1].tolist() == columns
     cv = se.cross_validate(None, {"als": ALS}, METRICS, splits=[one_left], seeds=1, **whole)
     assert cv.table.loc[0, columns].tolist() == means
 
 
-def test_refuses_candidates_of_another_part(one_left: se.Holdout, checkpoint: Path) -> None:
+def test_refuses_candidates_of_another_part(one_left, checkpoint):
     of_test = sampled(one_left.for_test())
     with raises(InvalidDataError):
         se.sweep(checkpoint, one_left, METRICS, candidates=of_test)
@@ -140,7 +132,7 @@ def test_refuses_candidates_of_another_part(one_left: se.Holdout, checkpoint: Pa
     assert error.value.__notes__ == ["This is about fold 1."]
 
 
-def shown_and_clicked() -> se.Holdout:
+def shown_and_clicked():
     """A split whose validation part stores items that were shown and not clicked, as MIND's."""
     clicks = se.datasets.synthetic(n_users=60, n_items=40, n_interactions=900, seed=0)
     holdout = se.split.random(clicks, fraction=0.4, seed=0)
@@ -149,7 +141,7 @@ def shown_and_clicked() -> se.Holdout:
     return se.Holdout(holdout.train, validation, holdout.users, holdout.items)
 
 
-def test_judged_items(tmp_path: Path, command: Command) -> None:
+def test_judged_items(tmp_path, command):
     holdout = shown_and_clicked()
     sides = (holdout.train, holdout.validation)
     protocol = se.Protocol("ndcg@5", judged_only=True)
@@ -176,7 +168,7 @@ def test_judged_items(tmp_path: Path, command: Command) -> None:
     assert "ndcg@5 (judged)" in printed
 
 
-def test_warns_if_nothing_was_judged_to_be_not_relevant(one_left: se.Holdout) -> None:
+def test_warns_if_nothing_was_judged_to_be_not_relevant(one_left):
     model = se.baselines.popularity(one_left)
     with warns():
         se.evaluate_model(model, one_left, se.Protocol("ndcg@3", judged_only=True))
@@ -188,7 +180,7 @@ JUDGED = ["ndcg@3", "recall@2", "bpref@4", "judged@3", "infap@3"]
 class Sides:
     """Factors, what is seen, and judgements."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed):
         rng = np.random.default_rng(seed)
         n_users, n_items = 12, 25
         users, items = rng.normal(size=(n_users, 3)), rng.normal(size=(n_items, 3))
@@ -204,7 +196,7 @@ class Sides:
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("rules", [{}, {"judged_only": True}, {"no_relevant": "zero"}])
-def test_models_and_popularity_have_the_numbers_of_their_lists(rules: dict[str, Any]) -> None:
+def test_models_and_popularity_have_the_numbers_of_their_lists(rules):
     sides = Sides(0)
     protocol = se.Protocol(JUDGED, **rules)
     ev = se.evaluate_model(sides.model, sides.seen, sides.truth, protocol, baselines=True)
@@ -218,7 +210,7 @@ def test_models_and_popularity_have_the_numbers_of_their_lists(rules: dict[str, 
 
 
 LAST = se.split.last_n(CLICKS, n=1)
-RULES: list[dict[str, Any]] = [
+RULES = [
     {"no_relevant": "zero"},
     {"without_list": "exclude"},
     {"filter_seen": False},
@@ -228,7 +220,7 @@ RULES: list[dict[str, Any]] = [
 
 
 #: Candidates of which each must be the only ones of a folder.
-CANDIDATES: list[Any] = [
+CANDIDATES = [
     None,
     sampled,
     lambda holdout: sampled(holdout, seed=1),
@@ -236,7 +228,7 @@ CANDIDATES: list[Any] = [
 ]
 
 
-def sweep(protocol: Any, folder: Path, candidates: Any = None) -> Any:
+def sweep(protocol, folder, candidates=None):
     path = folder / "model.npz"
     if not path.exists():
         se.save_model(se.baselines.popularity(LAST), path)
@@ -244,20 +236,20 @@ def sweep(protocol: Any, folder: Path, candidates: Any = None) -> Any:
     return se.sweep(path, LAST, protocol, out=folder / "out", candidates=among)
 
 
-def cross_validate(protocol: Any, folder: Path, candidates: Any = None) -> Any:
+def cross_validate(protocol, folder, candidates=None):
     models = {"popular": lambda train, seed: se.baselines.popularity(train)}
-    options: dict[str, Any] = {"splits": [LAST], "seeds": 1, "candidates": candidates}
+    options = {"splits": [LAST], "seeds": 1, "candidates": candidates}
     return se.cross_validate(None, models, protocol, out=folder, **options).table
 
 
-def tune(protocol: Any, folder: Path, candidates: Any = None) -> Any:
+def tune(protocol, folder, candidates=None):
     space = {"factors": 2, "iterations": 1}
     return se.tune(LAST, protocol, space=space, out=folder, candidates=candidates).trials
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("job", [sweep, cross_validate, tune])
-def test_other_rules_are_refused(tmp_path: Path, job: Any) -> None:
+def test_other_rules_are_refused(tmp_path, job):
     job("ndcg@5", tmp_path)
     for rules in RULES:
         with raises(InvalidFileError):
@@ -267,7 +259,7 @@ def test_other_rules_are_refused(tmp_path: Path, job: Any) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("job", [sweep, cross_validate, tune])
-def test_other_candidates_are_refused(tmp_path: Path, job: Any) -> None:
+def test_other_candidates_are_refused(tmp_path, job):
     for number, candidates in enumerate(CANDIDATES):
         folder = tmp_path / str(number)
         folder.mkdir()

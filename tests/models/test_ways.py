@@ -1,10 +1,6 @@
 """The three ways from a model to its metrics: ranks of held-out items, lists, the model's own."""
 
-from __future__ import annotations
-
 from copy import copy
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +17,7 @@ from sparse_eval.errors import InvalidDataError, InvalidMetricError, Unsupported
 ACCURACY = ["ndcg@{5,20}", "map@20", "recall@10", "precision@10", "mrr@20", "err@10", "rbp@20"]
 
 
-def model_of(users: Any, items: Any) -> AlternatingLeastSquares:
+def model_of(users, items):
     with threadpool_limits(1, "blas"):
         model = AlternatingLeastSquares(factors=users.shape[1])
     model.user_factors, model.item_factors = users, items
@@ -29,14 +25,14 @@ def model_of(users: Any, items: Any) -> AlternatingLeastSquares:
 
 
 @pytest.fixture(scope="module")
-def holdout() -> Any:
+def holdout():
     clicks = se.datasets.synthetic(n_users=400, n_items=300, n_interactions=6000, seed=5)
     return se.split.random(clicks, fraction=0.3, seed=0)
 
 
 @pytest.mark.filterwarnings("ignore:.* held-out items were seen")
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1, 3, 10, 100]))
-def test_ties_are_counted_alike(seed: int, k: int) -> None:
+def test_ties_are_counted_alike(seed, k):
     rng = np.random.default_rng(seed)
     n_users, n_items = 6, int(rng.integers(2, 40))
     users = rng.integers(-1, 2, (n_users, 2)).astype(np.float32)
@@ -64,7 +60,7 @@ def test_ties_are_counted_alike(seed: int, k: int) -> None:
     assert by_ranks.retrieval.n_tied == n_tied
 
 
-def test_what_is_cold_or_seen_is_reported() -> None:
+def test_what_is_cold_or_seen_is_reported():
     rng = np.random.default_rng(0)
     users, items = rng.standard_normal((4, 3)), rng.standard_normal((6, 3))
     users[1] = users[3] = 0  # nothing is held out for the last one
@@ -88,16 +84,16 @@ def test_what_is_cold_or_seen_is_reported() -> None:
 class OnGpu:
     """A model that has to be moved before it recommends."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model):
         self.model, self.user_ids, self.item_ids = model, model.user_ids, model.item_ids
 
-    def to_cpu(self) -> Any:
+    def to_cpu(self):
         return copy(self.model)
 
 
 @pytest.mark.parametrize("kind", ["path", "gpu", "twice"])
 @pytest.mark.parametrize("split", [se.split.random, se.split.users])
-def test_a_recommender_is_evaluated_as_its_model(split: Any, kind: str, tmp_path: Path) -> None:
+def test_a_recommender_is_evaluated_as_its_model(split, kind, tmp_path):
     clicks = se.datasets.synthetic(n_users=150, n_items=80, n_interactions=2500, seed=3)
     parts = split(clicks, fraction=0.3, seed=0)
     model = se.train_als(parts.train, factors=8, iterations=3)
@@ -125,7 +121,7 @@ def test_a_recommender_is_evaluated_as_its_model(split: Any, kind: str, tmp_path
     np.testing.assert_allclose(recs["score"], lists["score"], rtol=1e-12)
 
 
-def test_a_recommender_says_what_it_is_not_for(holdout: Any, tmp_path: Path) -> None:
+def test_a_recommender_says_what_it_is_not_for(holdout, tmp_path):
     model = se.train_als(holdout.train, factors=4, iterations=2)
     own = se.Recommender(model)
     judged = se.Protocol("ndcg@5", judged_only=True)
@@ -149,7 +145,7 @@ def test_a_recommender_says_what_it_is_not_for(holdout: Any, tmp_path: Path) -> 
 RANKED = ["auc", "mrr", "percentile_rank", "mean_rank", "ndcg", "ndcg@10", "recall@5"]
 
 
-def test_a_model_ranks_everything_where_a_metric_has_no_cutoff(holdout: se.Holdout) -> None:
+def test_a_model_ranks_everything_where_a_metric_has_no_cutoff(holdout):
     model = se.train_als(holdout.train, factors=8, iterations=3)
     ranks = se.ranks(model, holdout.validation, seen=holdout.train)
     expected = se.evaluate(ranks, holdout.validation, RANKED, train=holdout.train)
@@ -173,15 +169,15 @@ def test_a_model_ranks_everything_where_a_metric_has_no_cutoff(holdout: se.Holdo
         ("mrr", {"convention": "trec_eval"}),
     ],
 )
-def test_refuses_what_ranks_do_not_say(metrics: str, options: Any, holdout: se.Holdout) -> None:
+def test_refuses_what_ranks_do_not_say(metrics, options, holdout):
     model = se.baselines.popularity(holdout)
     with raises(InvalidMetricError):
         se.evaluate_model(model, holdout, metrics, **options)
 
 
-def test_a_convention_with_metrics_of_any_list(holdout: se.Holdout) -> None:
+def test_a_convention_with_metrics_of_any_list(holdout):
     model = se.baselines.popularity(holdout)
-    options: dict[str, Any] = {"convention": "trec_eval"}
+    options = {"convention": "trec_eval"}
     cut = se.evaluate_model(model, holdout, ["mrr", "recall@5"], **options)
     assert cut["mrr"] == se.evaluate_model(model, holdout, "mrr@5")["mrr@5"]
     beside = se.evaluate_model(model, holdout, ["mrr", "recall@5", "map"], **options)

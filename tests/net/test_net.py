@@ -1,10 +1,7 @@
 """Public calls return what is stored beside this file, to the last bit."""
 
-from __future__ import annotations
-
 import json
 import math
-from typing import Any
 
 import pytest
 from public_calls import GROUPS, NET, processor, returned
@@ -12,7 +9,7 @@ from public_calls import GROUPS, NET, processor, returned
 
 @pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
-def test_public_calls_return_the_same_bits(group: str) -> None:
+def test_public_calls_return_the_same_bits(group):
     expected = json.loads((NET / f"{group}.json").read_text())
     exact = json.loads((NET / "processor.json").read_text()) == processor()
     found = returned(group)
@@ -25,9 +22,7 @@ def test_public_calls_return_the_same_bits(group: str) -> None:
     assert not different, f"{len(different)} numbers differ:\n{first}"
 
 
-def differences(
-    found: Any, expected: Any, path: str = "", *, exact: bool
-) -> list[tuple[str, Any, Any]]:
+def differences(found, expected, path="", *, exact):
     """Return where two values from JSON differ."""
     if isinstance(found, dict) and isinstance(expected, dict):
         pairs = [(key, found.get(key), expected.get(key)) for key in found.keys() | expected.keys()]
@@ -47,7 +42,7 @@ def differences(
     ]
 
 
-def test_differences_are_found() -> None:
+def test_differences_are_found():
     before = {"ndcg@5": [0.5, 3, "a"], "auc": [math.nan, "b"]}
     assert differences(before, before, exact=True) == []
     after = {"ndcg@5": [0.5000000001, 3, "c"], "auc": [math.nan, "b"]}

@@ -1,7 +1,5 @@
 """What modules may import and call, what importing costs, and what the package calls itself."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os
@@ -23,11 +21,11 @@ ROOT = Path(sparse_eval.__file__).parent
 
 
 @cache
-def parsed(path: Path) -> ast.Module:
+def parsed(path):
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def imported(path: Path) -> set[str]:
+def imported(path):
     """The parts of the package, and the libraries, that a module imports anywhere."""
     found = set()
     inside = path.relative_to(ROOT).parts[:-1]
@@ -48,14 +46,14 @@ def imported(path: Path) -> set[str]:
 WITH_NUMBA = ("cache", "jit", "products", "vectors")
 
 
-def test_only_kernels_know_numba() -> None:
+def test_only_kernels_know_numba():
     for module in ROOT.rglob("*.py"):
         knows = any(name.split(".")[0] in ("numba", "llvmlite") for name in imported(module))
         may = module.parent.name == "kernels" and module.stem in WITH_NUMBA
         assert knows == may, module
 
 
-def test_nothing_reads_pickles_or_runs_text() -> None:
+def test_nothing_reads_pickles_or_runs_text():
     for module in ROOT.rglob("*.py"):
         names = {n.split(".")[0] for n in imported(module)}
         pickles = names & {"pickle", "joblib", "dill", "marshal", "shelve"}
@@ -71,7 +69,7 @@ def test_nothing_reads_pickles_or_runs_text() -> None:
                     assert owner != "np" or [value.value for value in values] == [False], module
 
 
-def test_each_stored_mutation_changes_one_place() -> None:
+def test_each_stored_mutation_changes_one_place():
     stored = tomllib.loads((ROOT.parent / "tests/mutations.toml").read_text("utf-8"))
     counts = {
         name: (ROOT / group["file"]).read_text("utf-8").count(mutation["old"])
@@ -81,7 +79,7 @@ def test_each_stored_mutation_changes_one_place() -> None:
     assert {name: count for name, count in counts.items() if count != 1} == {}
 
 
-def test_public_names() -> None:
+def test_public_names():
     assert sparse_eval.__all__ == sorted(sparse_eval.__all__)
     for name in sparse_eval.__all__:
         assert getattr(sparse_eval, name).__doc__, name
@@ -90,7 +88,7 @@ def test_public_names() -> None:
         sparse_eval.nothing  # noqa: B018
 
 
-def test_dir_offers_the_public_names_and_nothing_else() -> None:
+def test_dir_offers_the_public_names_and_nothing_else():
     """In a process of its own, where no test has imported a module of the package."""
     code = (
         "import json, sparse_eval as se;"
@@ -101,14 +99,14 @@ def test_dir_offers_the_public_names_and_nothing_else() -> None:
     assert before == after == sorted([*names, "__doc__", "__name__", "__version__"])
 
 
-def test_errors_are_documented_in_their_tree() -> None:
+def test_errors_are_documented_in_their_tree():
     documented = sparse_eval.errors.__doc__ or ""
     for name in sparse_eval.errors.__all__:
         assert issubclass(getattr(sparse_eval.errors, name), ValueError)
         assert name in documented, name
 
 
-def test_module_is_the_command_line() -> None:
+def test_module_is_the_command_line():
     command = [sys.executable, "-m", "sparse_eval", "-h"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert "Usage: sparse-eval" in done.stdout
@@ -116,7 +114,7 @@ def test_module_is_the_command_line() -> None:
 
 
 @pytest.mark.parametrize("name", vars(typer.main.get_command(app))["commands"])
-def test_every_command_has_a_short_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_a_short_help(name, capsys):
     for option in ("-h", "--help"):
         with pytest.raises(SystemExit) as stop:
             main([name, option])
@@ -127,7 +125,7 @@ def test_every_command_has_a_short_help(name: str, capsys: pytest.CaptureFixture
         assert printed.err == ""
 
 
-def run(code: str, *arguments: str, **environment: str) -> str:
+def run(code, *arguments, **environment):
     return subprocess.run(
         [sys.executable, "-c", code, *arguments],
         env=os.environ | environment,
@@ -137,7 +135,7 @@ def run(code: str, *arguments: str, **environment: str) -> str:
     ).stdout
 
 
-def test_evaluating_matrices_leaves_heavy_libraries_out(tmp_path: Path) -> None:
+def test_evaluating_matrices_leaves_heavy_libraries_out(tmp_path):
     """Summaries and comparisons load pandas; scipy.stats, the slowest, only some tests do."""
     use = (
         "import sys, numpy as np, sparse_eval as se; from scipy.sparse import csr_matrix;"

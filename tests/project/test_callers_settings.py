@@ -1,10 +1,5 @@
 """The caller's settings for floating-point events, which are the process's, change nothing."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -23,14 +18,14 @@ METRICS = (
 
 
 @pytest.fixture(autouse=True)
-def _raise_everything() -> Iterator[None]:
+def _raise_everything():
     with np.errstate(all="raise"):
         yield
 
 
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_factors_of_any_size(scale: float, dtype: type) -> None:
+def test_factors_of_any_size(scale, dtype):
     with np.errstate(all="ignore"):
         users, items = (
             (side.astype(np.float64) * scale).astype(dtype)
@@ -47,7 +42,7 @@ def test_factors_of_any_size(scale: float, dtype: type) -> None:
         se.fold_in(model, HOLDOUT.train, regularization=0.1)
 
 
-def test_results(tmp_path: Path) -> None:
+def test_results(tmp_path):
     ev, other = (
         se.evaluate_model(model, HOLDOUT, METRICS, baselines=True)
         for model in (MODEL, se.baselines.ease(HOLDOUT))

@@ -1,30 +1,26 @@
 """The image and the job of the guide: what they call is there, and what they say is so."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 import typer
 import yaml
-from commands import Command
 
 import sparse_eval as se
 from sparse_eval.cli.commands import app
 
 FOLDER = Path(__file__).parents[2] / "docs" / "guide" / "container"
-COMMANDS: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
+COMMANDS = vars(typer.main.get_command(app))["commands"]
 
 
 @pytest.fixture(scope="module")
-def job() -> Any:
+def job():
     return yaml.safe_load((FOLDER / "cronjob.yaml").read_text(encoding="utf-8"))
 
 
-def test_the_image_calls_commands_and_copies_files_that_exist() -> None:
+def test_the_image_calls_commands_and_copies_files_that_exist():
     text = (FOLDER / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
     commands = re.findall(r"sparse-eval ([a-z]+)", text)
     assert commands == ["compile"]
@@ -35,9 +31,7 @@ def test_the_image_calls_commands_and_copies_files_that_exist() -> None:
     assert "USER 10001:10001" in text
 
 
-def test_the_job_scores_a_folder(
-    command: Command, job: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_job_scores_a_folder(command, job, tmp_path, monkeypatch):
     (container,) = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
     clicks = se.datasets.synthetic(n_users=80, n_items=60, seed=1)
     holdout = se.split.random(clicks, seed=0)

@@ -1,7 +1,5 @@
 """The documentation names everything there is, and what it shows runs."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import json
@@ -11,7 +9,6 @@ import sys
 import tomllib
 import warnings
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,14 +23,14 @@ CONSTANTS = {"datasets.FORMATS", "datasets.UNDATED"}
 
 
 @pytest.fixture(scope="module")
-def extension() -> Any:
+def extension():
     """Return a function that imports an extension of the documentation's build."""
     sys.path.insert(0, str(DOCS / "extensions"))
     yield importlib.import_module
     sys.path.remove(str(DOCS / "extensions"))
 
 
-def public_names() -> set[str]:
+def public_names():
     names = {name for name in se.__all__ if name not in MODULES}
     for module in MODULES:
         names |= {f"{module}.{name}" for name in getattr(se, module).__all__}
@@ -41,7 +38,7 @@ def public_names() -> set[str]:
     return {name for name in names if name.partition(".")[2] not in se.__all__} - CONSTANTS
 
 
-def test_the_reference_names_everything_public() -> None:
+def test_the_reference_names_everything_public():
     text = (DOCS / "reference" / "index.md").read_text(encoding="utf-8")
     documented = set(re.findall(r"^   (\w[\w.]+)$", text, re.M)) - {"command_line"}
     of_metrics = {name for name in documented if name.startswith("metrics.")}
@@ -50,14 +47,14 @@ def test_the_reference_names_everything_public() -> None:
         assert hasattr(importlib.import_module("sparse_eval.metrics"), name.partition(".")[2])
 
 
-def test_each_metric_has_a_formula_and_a_value_by_hand() -> None:
+def test_each_metric_has_a_formula_and_a_value_by_hand():
     formulas = tomllib.loads((DOCS / "metrics" / "formulas.toml").read_text(encoding="utf-8"))
     by_hand = tomllib.loads((DOCS / "metrics" / "by_hand.toml").read_text(encoding="utf-8"))
     assert list(formulas) == list(by_hand) == list(REGISTRY)
 
 
 @pytest.mark.parametrize("name", list(REGISTRY))
-def test_page_of_a_metric(name: str, extension: Any) -> None:
+def test_page_of_a_metric(name, extension):
     text = extension("metric_pages").page(REGISTRY[name])
     assert text.startswith(f"# {name}\n")
     _, _, example = text.partition("## Example")
@@ -68,38 +65,37 @@ def test_page_of_a_metric(name: str, extension: Any) -> None:
     (code,) = re.findall(r"by hand:\n\n```python\n(.*?)\n```", example, re.S)
     assert f"{value_of(code):.4g}" == (user_1 or everybody)
     (code,) = re.findall(r"mean\(\)`:\n\n```python\n(.*?)\n```", example, re.S)
-    names: dict[str, Any] = {}
+    names = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings about a small example
         exec(code, names)  # noqa: S102 - our own page
     assert f"{names['ev'].mean()[names['ev'].names[0]]:.4g}" == everybody
 
 
-def value_of(code: str) -> float:
+def value_of(code):
     """Return the value of the last line of some arithmetic."""
     names = {name: getattr(math, name) for name in ("log", "log2", "sqrt")}
     *steps, last = ast.parse(code).body
     assert isinstance(last, ast.Expr)
     exec(compile(ast.Module(steps, []), "by hand", "exec"), names)  # noqa: S102 - our own page
-    value: float = eval(compile(ast.Expression(last.value), "by hand", "eval"), names)  # noqa: S307
-    return value
+    return eval(compile(ast.Expression(last.value), "by hand", "eval"), names)  # noqa: S307
 
 
 @pytest.mark.parametrize("name", [name for name in CONVENTIONS if name != STANDARD.name])
-def test_page_of_a_convention(name: str, extension: Any) -> None:
+def test_page_of_a_convention(name, extension):
     text = extension("convention_pages").page(CONVENTIONS[name])
     assert text.startswith(f"# {name}\n")
     _, _, example = text.partition("## Example")
     assert len(re.findall(r"^\| `(.+?)` \| ([\d.]+) \| ([\d.]+) \|$", example, re.M)) >= 3
 
 
-def test_table_of_metrics_leads_to_their_pages(extension: Any) -> None:
+def test_table_of_metrics_leads_to_their_pages(extension):
     source = [(DOCS / "metrics" / "index.md").read_text(encoding="utf-8")]
     extension("metric_pages").link_names(None, "metrics/index", source)
     assert re.findall(r"^\| \[(\w+)\]\(generated/\1\.md\)", source[0], re.M) == list(REGISTRY)
 
 
-def test_what_a_site_loads_and_links(extension: Any, tmp_path: Path) -> None:
+def test_what_a_site_loads_and_links(extension, tmp_path):
     (tmp_path / "b.html").write_text('<h1 id="top">b</h1>')
     (tmp_path / "a.html").write_text(
         '<script src="https://elsewhere.org/x.js"></script><img src="c.png">'
@@ -117,25 +113,25 @@ def test_what_a_site_loads_and_links(extension: Any, tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.slow  # where kernels run as Python
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebook_runs(path, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib").use("agg")
     monkeypatch.chdir(tmp_path)
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    told: dict[str, Any] = {}
+    told = {}
     for part in code:
         if not part.startswith("%%bash"):
             exec(compile(part, str(path), "exec"), told)  # noqa: S102 - our own notebook
 
 
-def test_notebooks_are_kept_without_what_they_print() -> None:
+def test_notebooks_are_kept_without_what_they_print():
     assert len(NOTEBOOKS) >= 4
     for path in NOTEBOOKS:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         assert not any(cell.get("outputs") or cell.get("execution_count") for cell in cells)
 
 
-def test_contributors_are_sent_to_files_that_exist() -> None:
+def test_contributors_are_sent_to_files_that_exist():
     root = DOCS.parent
     named = re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", (root / "CONTRIBUTING.md").read_text("utf-8"))
     folders = root, root / "sparse_eval"

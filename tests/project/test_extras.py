@@ -1,10 +1,7 @@
 """What takes a library that is not installed says which extra brings it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -46,7 +43,7 @@ main(["report", "a"])
 
 
 @pytest.mark.slow
-def test_what_is_missing_is_named(tmp_path: Path) -> None:
+def test_what_is_missing_is_named(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], cwd=tmp_path, capture_output=True, text=True, check=False
     )

@@ -1,7 +1,5 @@
 """The page with the whole public API shows every name, with the signatures that the code has."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from operator import attrgetter
@@ -21,7 +19,7 @@ SHOWN = {
 }
 
 
-def signature(name: str) -> inspect.Signature:
+def signature(name):
     """Return what a call is given, with `...` for defaults that are no plain values."""
     found = inspect.signature(attrgetter(name)(se))
     plain = (bool, int, float, str, type(None), type)  # without a default: a type
@@ -37,14 +35,14 @@ def signature(name: str) -> inspect.Signature:
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_signature(name: str) -> None:
+def test_signature(name):
     found = signature(name)
     assert SHOWN[name] == (name + str(found)).replace("'", '"').replace("Ellipsis", "...")
     assert len(found.parameters) <= 14
     assert inspect.Parameter.VAR_KEYWORD not in {each.kind for each in found.parameters.values()}
 
 
-def test_every_public_name_is_on_the_page() -> None:
+def test_every_public_name_is_on_the_page():
     assert not [name for name in se.__all__ if not re.search(rf"[`.\n]{name}\b", PAGE)]
     functions = {name for name in se.__all__ if inspect.isfunction(getattr(se, name))} | {
         f"{module}.{name}"

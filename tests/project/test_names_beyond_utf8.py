@@ -1,12 +1,8 @@
 """Names of files and models that UTF-8 cannot hold are shown escaped, and work."""
 
-from __future__ import annotations
-
 import os
-from pathlib import Path
 
 import pytest
-from commands import Command
 
 import sparse_eval as se
 
@@ -16,7 +12,7 @@ HOLDOUT = se.split.random(se.datasets.synthetic(n_users=60, n_items=40, seed=0),
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("odd")
     try:
         (folder / ODD).mkdir()
@@ -31,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.long
-def test_models_and_results(folder: Path, tmp_path: Path, command: Command) -> None:
+def test_models_and_results(folder, tmp_path, command):
     split = folder / "split"
     status, printed, said = command("score", folder / ODD, "--split", split, "-m", "ndcg@10")
     assert status == 0, said
@@ -45,7 +41,7 @@ def test_models_and_results(folder: Path, tmp_path: Path, command: Command) -> N
     assert SHOWN in page.read_text(encoding="utf-8")
 
 
-def test_a_folder_named_like_a_checkpoint(folder: Path, tmp_path: Path, command: Command) -> None:
+def test_a_folder_named_like_a_checkpoint(folder, tmp_path, command):
     (tmp_path / "x.npz").mkdir()
     se.save_model(se.baselines.popularity(HOLDOUT), tmp_path / "good.npz")
     for given in ((tmp_path,), sorted(tmp_path.iterdir())):

@@ -2,8 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,24 +21,24 @@ CLICKS = se.datasets.synthetic(n_users=300, n_items=120, seed=0)
 
 
 @pytest.fixture(scope="module")
-def holdout() -> se.Holdout:
+def holdout():
     return se.split.random(CLICKS, seed=0)
 
 
 @pytest.fixture(scope="module")
-def model(holdout: se.Holdout) -> Any:
+def model(holdout):
     return se.train_als(holdout.train, factors=8, iterations=5)
 
 
 @pytest.fixture(scope="module")
-def truth(holdout: se.Holdout) -> pd.DataFrame:
+def truth(holdout):
     """Return the validation part as a table of ids, its rows in no order."""
     coo = holdout.validation.tocoo()
     frame = pd.DataFrame({"user": holdout.users[coo.row], "item": holdout.items[coo.col]})
     return frame.sample(frac=1, random_state=0, ignore_index=True)
 
 
-def test_labels_on_one_side(model: Any, holdout: se.Holdout, truth: pd.DataFrame) -> None:
+def test_labels_on_one_side(model, holdout, truth):
     expected = se.evaluate_model(model, holdout, "ndcg@10")["ndcg@10"]
     # The model and the train part know their ids, and a table is matched with them.
     relevance = se.Relevance.from_frame(truth)
@@ -58,7 +56,7 @@ def test_labels_on_one_side(model: Any, holdout: se.Holdout, truth: pd.DataFrame
         se.evaluate(lists, relevance, "ndcg@10", train=plain)
 
 
-def test_doubtful_sides(model: Any, holdout: se.Holdout) -> None:
+def test_doubtful_sides(model, holdout):
     train, held = holdout.train.csr.copy(), holdout.validation.csr
     unseen, any_items = (
         se.Rankings.from_topk(se.top_k(model, k=10, seen=seen).ids) for seen in (train, None)
@@ -83,13 +81,13 @@ def test_doubtful_sides(model: Any, holdout: se.Holdout) -> None:
     assert f"{ev.n_cold} cold" in str(ev)
 
 
-def test_a_transposed_side() -> None:
+def test_a_transposed_side():
     positions = sparse.csr_matrix(([1, 1], ([0, 1], [4, 2])), shape=(2, 5))
     with raises(InvalidDataError):
         se.evaluate(positions, sparse.csr_matrix(np.eye(5, 2)), "mrr")
 
 
-def test_bpr_on_explicit_zeros(holdout: se.Holdout) -> None:
+def test_bpr_on_explicit_zeros(holdout):
     shown = holdout.train.csr.copy()
     shown.data[::4] = 0
     model = BayesianPersonalizedRanking(factors=4, iterations=2, random_state=0)
@@ -110,7 +108,7 @@ def test_bpr_on_explicit_zeros(holdout: se.Holdout) -> None:
     np.testing.assert_array_equal(*factors)
 
 
-def test_ratings_are_gains_and_said() -> None:
+def test_ratings_are_gains_and_said():
     recs = pd.DataFrame({"user": ["a", "a"], "item": ["x", "y"], "rank": [1, 2]})
     truth = pd.DataFrame({"user": ["a", "a"], "item": ["x", "y"], "rating": [0, 1]})
     with pytest.warns(GuessWarning) as told:
@@ -122,7 +120,7 @@ def test_ratings_are_gains_and_said() -> None:
 
 
 @pytest.mark.long
-def test_threads_may_use_a_name_first_at_the_same_time() -> None:
+def test_threads_may_use_a_name_first_at_the_same_time():
     program = """
 import threading, sparse_eval as se
 failed = []
@@ -173,12 +171,12 @@ FAISS = np.array([[0, 1, 2], [2, 3, -1]])
         ([[0, 1, 2], [2, 3, 0]], NUMBERS),
     ],
 )
-def test_lists_in_any_form(predictions: Any, validation: Any) -> None:
+def test_lists_in_any_form(predictions, validation):
     expected = (1 / np.log2(3) + 1 / (1 + 1 / np.log2(3))) / 2
     assert se.evaluate(predictions, validation, "ndcg@3")["ndcg@3"] == pytest.approx(expected)
 
 
-def test_refuses_lists_that_name_users_if_the_other_side_numbers_them() -> None:
+def test_refuses_lists_that_name_users_if_the_other_side_numbers_them():
     texts = [["x"], ["z"]]
     for predictions, validation in (({0: [0], 1: [2]}, NUMBERS), (texts, HELD), (texts, NUMBERS)):
         with raises(InvalidDataError):
@@ -192,7 +190,7 @@ def test_refuses_lists_that_name_users_if_the_other_side_numbers_them() -> None:
         se.evaluate(se.Rankings.from_topk([[0], [1]], users=[5, 9]), NUMBERS[[0, 1, 1]], "mrr")
 
 
-def test_splits_take_frames_and_files(tmp_path: Path) -> None:
+def test_splits_take_frames_and_files(tmp_path):
     frame = CLICKS.to_frame()
     frame.to_parquet(tmp_path / "clicks.parquet")
     (tmp_path / "logs").mkdir()
@@ -222,7 +220,7 @@ def test_splits_take_frames_and_files(tmp_path: Path) -> None:
         se.Holdout.from_frames(frame, frame.assign(user=1))
 
 
-def test_the_last_share_of_each_users_pairs() -> None:
+def test_the_last_share_of_each_users_pairs():
     frame = pd.DataFrame({"user": [1] * 5 + [2], "item": [*"abcdea"], "at": range(6)})
     clicks = se.Interactions.from_frame(frame, timestamp="at")
     held = se.split.last_n(clicks, fraction=0.4).validation.csr.toarray()
@@ -232,19 +230,19 @@ def test_the_last_share_of_each_users_pairs() -> None:
 
 
 @pytest.mark.parametrize("name", SPELLINGS)
-def test_arguments_of_other_libraries_show_ours(name: str) -> None:
+def test_arguments_of_other_libraries_show_ours(name):
     for function in (se.evaluate, se.evaluate_model, se.Rankings.from_frame):
         with pytest.raises(TypeError, match=f"has no argument {name}; give"):
             function(**{name: 10})
 
 
 @pytest.mark.parametrize("name", ["random", "last_n", "temporal", "leave_k_out", "users"])
-def test_a_threshold_of_a_split_shows_the_filter(name: str) -> None:
+def test_a_threshold_of_a_split_shows_the_filter(name):
     with pytest.raises(TypeError, match=r"filter\(min_value=4\)"):
         getattr(se.split, name)(threshold=4)
 
 
-def test_groups_in_tables(model: Any, holdout: se.Holdout) -> None:
+def test_groups_in_tables(model, holdout):
     genres = {i: ["a", "b"] if n % 3 == 0 else ["a"] for n, i in enumerate(holdout.items)}
     rows = pd.DataFrame(
         [(item, genre) for item, row in genres.items() for genre in row], columns=["item", "genre"]
@@ -271,7 +269,7 @@ def test_groups_in_tables(model: Any, holdout: se.Holdout) -> None:
         ev.by(table.assign(age=3))
 
 
-def test_ids_of_other_dtypes_are_compared_exactly() -> None:
+def test_ids_of_other_dtypes_are_compared_exactly():
     mixed = pd.DataFrame({"user": [2, "b", 1.5, "a", (1, 2)], "item": 1})
     assert list(se.Interactions.from_frame(mixed).users) == [1.5, 2, "a", "b", (1, 2)]
     train = pd.DataFrame({"user": [1, 2, 1], "item": [1, 2, 2]})

@@ -1,17 +1,12 @@
 """Places to read from and write to: full disks, pipes, and names that libraries read otherwise."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from commands import Command
 from numba import config
 from raising import raises
 from systems import need_posix
@@ -27,7 +22,7 @@ MODEL = se.baselines.popularity(SPLITS[0])
 EVALUATIONS = [se.evaluate_model(MODEL, SPLITS[0], f"ndcg@{k}") for k in (5, 10)]
 
 #: What writes several files: saving one of two, and telling which one is there.
-FOLDERS: dict[str, tuple[Callable[[int, Path], object], Callable[[Path], object]]] = {
+FOLDERS = {
     "evaluation": (
         lambda i, folder: EVALUATIONS[i].save(folder),
         lambda folder: se.Evaluation.load(folder).names,
@@ -45,16 +40,14 @@ FOLDERS: dict[str, tuple[Callable[[int, Path], object], Callable[[Path], object]
 
 @pytest.mark.parametrize("name", FOLDERS)
 @pytest.mark.parametrize("n_files", range(3))
-def test_what_is_there_stays_whole_where_the_disk_is_full(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, n_files: int
-) -> None:
+def test_what_is_there_stays_whole_where_the_disk_is_full(tmp_path, monkeypatch, name, n_files):
     save, found = FOLDERS[name]
     save(0, tmp_path)
     before, listed = found(tmp_path), sorted(tmp_path.iterdir())
     create = os.open
-    created: list[object] = []
+    created = []
 
-    def failing(path: Any, flags: int, mode: int = 0o777, **options: Any) -> int:
+    def failing(path, flags, mode=0o777, **options):
         if flags & os.O_EXCL and str(path).endswith((".npz", ".json", ".csv", ".parquet")):
             if len(created) == n_files:
                 raise OSError(28, os.strerror(28))
@@ -72,15 +65,13 @@ def test_what_is_there_stays_whole_where_the_disk_is_full(
 
 
 @pytest.mark.parametrize("name", ["factors", "weights"])
-def test_models_are_saved_whole_or_not_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_models_are_saved_whole_or_not_at_all(tmp_path, monkeypatch, name):
     factors = np.ones((2, 1)), np.ones((3, 1))
-    model: Any = se.factor_model(*factors) if name == "factors" else se.baselines.ease(SPLITS[0])
+    model = se.factor_model(*factors) if name == "factors" else se.baselines.ease(SPLITS[0])
     model.save(tmp_path / "m")
     content = (tmp_path / "m.npz").read_bytes()
 
-    def full(*_: object, **__: object) -> None:
+    def full(*_, **__):
         raise OSError(28, os.strerror(28))
 
     monkeypatch.setattr(Path, "replace", full)
@@ -91,20 +82,20 @@ def test_models_are_saved_whole_or_not_at_all(
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("m.npz", content)]
 
 
-def run_everything(i: int, folder: Path) -> None:
+def run_everything(i, folder):
     CLICKS.to_frame().to_csv(folder / "clicks.csv", index=False)
     words = ("--factors", 2, "--iterations", 1, "--seed", i, "--out", folder)
     run("run", folder / "clicks.csv", *words)
 
 
-def run(*words: object) -> None:
+def run(*words):
     with pytest.raises(SystemExit) as end:
         main([str(word) for word in words])
     assert not end.value.code
 
 
 #: Functions that write files; the number makes their contents differ.
-WRITERS: dict[str, Callable[[int, Path], object]] = {
+WRITERS = {
     **{name: save for name, (save, _) in FOLDERS.items()},
     "csv": lambda i, folder: EVALUATIONS[i].to_csv(folder / "t.csv"),
     "table": lambda i, folder: EVALUATIONS[i].to_parquet(folder / "t.parquet"),
@@ -124,7 +115,7 @@ WRITERS: dict[str, Callable[[int, Path], object]] = {
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_files_and_folders_keep_their_permissions(tmp_path: Path, name: str) -> None:
+def test_files_and_folders_keep_their_permissions(tmp_path, name):
     need_posix()
     before = os.umask(0o022)
     try:
@@ -139,7 +130,7 @@ def test_files_and_folders_keep_their_permissions(tmp_path: Path, name: str) -> 
     assert {path: path.stat().st_mode for path in tmp_path.rglob("*")} == listed
 
 
-READERS: dict[str, Callable[[Path], object]] = {
+READERS = {
     "load": se.datasets.load,
     "load_csv": se.datasets.load_csv,
     "load_parquet": se.datasets.load_parquet,
@@ -157,7 +148,7 @@ READERS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_pipes_are_not_waited_for(tmp_path: Path, name: str) -> None:
+def test_pipes_are_not_waited_for(tmp_path, name):
     need_posix()
     pipe = tmp_path / "clicks.csv"
     os.mkfifo(pipe)
@@ -166,9 +157,7 @@ def test_pipes_are_not_waited_for(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("folder", ["~", "file:", "http:"])
-def test_names_that_pandas_and_pyarrow_read_otherwise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
-) -> None:
+def test_names_that_pandas_and_pyarrow_read_otherwise(tmp_path, monkeypatch, folder):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     Path(folder).mkdir()
@@ -185,9 +174,7 @@ def test_names_that_pandas_and_pyarrow_read_otherwise(
     assert [path.name for path in tmp_path.iterdir()] == [folder]
 
 
-def test_inputs_are_not_written_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
-) -> None:
+def test_inputs_are_not_written_over(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     SPLITS[0].save("split")
     CLICKS.to_frame().to_csv("clicks.csv", index=False)
@@ -210,9 +197,9 @@ def test_inputs_are_not_written_over(
         assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
 
 
-def test_a_command_whose_messages_find_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_whose_messages_find_no_place(monkeypatch):
     class Full(io.StringIO):
-        def flush(self) -> None:
+        def flush(self):
             raise OSError(28, os.strerror(28))
 
     monkeypatch.setattr(sys, "stderr", Full())
@@ -221,7 +208,7 @@ def test_a_command_whose_messages_find_no_place(monkeypatch: pytest.MonkeyPatch)
     assert ended.value.code == 2
 
 
-def test_names_of_several_lines_are_told_in_one(tmp_path: Path, command: Command) -> None:
+def test_names_of_several_lines_are_told_in_one(tmp_path, command):
     need_posix()
     odd = tmp_path / "a\nb"
     SPLITS[0].save(odd / "split")
@@ -236,7 +223,7 @@ def test_names_of_several_lines_are_told_in_one(tmp_path: Path, command: Command
     assert said.count("\n") == 3
 
 
-def test_compiled_kernels_are_kept_in_no_relative_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_kernels_are_kept_in_no_relative_folder(monkeypatch):
     monkeypatch.setattr(config, "CACHE_DIR", "")
     for environment in ({"XDG_CACHE_HOME": "relative"}, {"XDG_CACHE_HOME": "~/nowhere"}):
         for name, value in environment.items():

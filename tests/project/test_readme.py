@@ -1,11 +1,8 @@
 """What the README and the documentation say, run, and what they link to is there."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -22,7 +19,7 @@ GUIDE = sorted([*(ROOT / "docs/guide").glob("*.md"), *(ROOT / "docs/coming_from"
 LONG = {"nightly", "time_splits", "compare", "tune"}
 
 
-def examples(page: Path) -> list[tuple[str, str]]:
+def examples(page):
     """Each Python example of a page, with the heading that it stands under."""
     parts = re.findall(r"^##? (.+?)$|^```python\n(.*?)^```$", page.read_text(), re.M | re.S)
     found, heading = [], ""
@@ -33,7 +30,7 @@ def examples(page: Path) -> list[tuple[str, str]]:
     return found
 
 
-def cases() -> list[Any]:
+def cases():
     alone = [pytest.param([code], id=heading) for page in ALONE for heading, code in examples(page)]
     return alone + [
         pytest.param(
@@ -46,7 +43,7 @@ def cases() -> list[Any]:
     ]
 
 
-def test_there_are_examples() -> None:
+def test_there_are_examples():
     assert len(examples(README)) == 3
     assert len(cases()) >= 3 + 10
 
@@ -55,9 +52,9 @@ def test_there_are_examples() -> None:
 @pytest.mark.filterwarnings("ignore:OpenBLAS is configured")  # by implicit's own constructor
 @pytest.mark.slow  # where kernels run as Python
 @pytest.mark.parametrize("codes", cases())
-def test_examples_run(codes: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_run(codes, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
+    names = {}
     for code in codes:
         exec(compile(code, "example", "exec"), names)  # noqa: S102 - our own page
 
@@ -66,9 +63,7 @@ NUMBER = r" *\b\d\.\d+"
 
 
 @pytest.mark.slow
-def test_the_readme_shows_the_output_of_its_first_example(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_readme_shows_the_output_of_its_first_example(capsys):
     found = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", README.read_text(), re.S)
     assert found
     exec(compile(found[1], "example", "exec"), {})  # noqa: S102 - our own page
@@ -83,8 +78,8 @@ def test_the_readme_shows_the_output_of_its_first_example(
 SUBSTITUTED = re.compile(r"\$\(.*?\)")
 
 
-def test_commands_are_those_of_the_command_line() -> None:
-    group: Any = typer.main.get_command(app)
+def test_commands_are_those_of_the_command_line():
+    group = typer.main.get_command(app)
     read = 0
     for page in [*ALONE, *GUIDE]:
         for block in re.findall(r"^```console\n(.*?)^```$", page.read_text(), re.M | re.S):
@@ -96,7 +91,7 @@ def test_commands_are_those_of_the_command_line() -> None:
     assert read >= 30
 
 
-def places(page: Path) -> set[str]:
+def places(page):
     """Return where links may lead in a page, as GitHub and Sphinx name its headings."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.M)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
@@ -105,7 +100,7 @@ def places(page: Path) -> set[str]:
 @pytest.mark.parametrize(
     "page", [*ALONE, ROOT / "CONTRIBUTING.md", *GUIDE], ids=lambda page: page.stem
 )
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_lead_somewhere(page):
     text = re.sub(r"^```.*?^```$|`[^`\n]+`", "", page.read_text(), flags=re.M | re.S)
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
         if link.startswith("https://"):

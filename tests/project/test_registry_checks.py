@@ -1,12 +1,7 @@
 """Every metric, convention, kind of model, form of the data, runner and splitter, checked alike."""
 
-from __future__ import annotations
-
 import warnings
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import distributed
 import libraries
@@ -30,12 +25,12 @@ from sparse_eval.testing import check_metric, check_model, check_source
 
 @pytest.mark.parametrize("n_problems", [1, pytest.param(20, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", REGISTRY)
-def test_metric(name: str, n_problems: int) -> None:
+def test_metric(name, n_problems):
     check_metric(name, n_problems=n_problems, seed=n_problems)
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS)
-def test_metrics_by_convention(convention: str) -> None:
+def test_metrics_by_convention(convention):
     rules = CONVENTIONS[convention]
     names = []
     for name in ("ndcg", "dcg", "map", "precision", "recall", "mrr", "hit_rate", "auc", "coverage"):
@@ -61,7 +56,7 @@ SCORES = FACTORS[0] @ FACTORS[1].T
 WEIGHTS = np.round(RNG.normal(size=(TRAIN.shape[1],) * 2), 1)
 
 
-def fitted(kind: Any, **options: Any) -> Any:
+def fitted(kind, **options):
     with threadpool_limits(1, "blas"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # implicit about its own matrices
         model = kind(**options)
@@ -69,26 +64,26 @@ def fitted(kind: Any, **options: Any) -> Any:
     return model
 
 
-def checkpoint(make: Callable[[], Any]) -> Callable[[Path], Path]:
+def checkpoint(make):
     return lambda folder: se.save_model(make(), folder / "model.npz")
 
 
-def als() -> Any:
+def als():
     return se.train_als(HOLDOUT.train, factors=4, iterations=2)
 
 
-def written(folder: Path, name: str, array: Any) -> Path:
+def written(folder, name, array):
     np.save(folder / name, array)
     return folder / name
 
 
-def factor_folder(folder: Path) -> Path:
+def factor_folder(folder):
     written(folder, "user_factors.npy", FACTORS[0])
     return written(folder, "item_factors.npy", FACTORS[1]).parent
 
 
 #: What makes a model in a folder; and the data that it is checked on.
-MODELS: dict[str, Callable[[Path], Any]] = {
+MODELS = {
     "factors": lambda _: FACTORS,
     "factors on disk": factor_folder,
     "biases": lambda _: se.factor_model(*FACTORS, item_biases=WEIGHTS[0], user_biases=SCORES[:, 0]),
@@ -108,7 +103,7 @@ MODELS: dict[str, Callable[[Path], Any]] = {
     "tf-idf neighbours": lambda _: fitted(TFIDFRecommender, K=5),
     "checkpoint": checkpoint(lambda: se.factor_model(*FACTORS)),
 }
-WITH_IDS: dict[str, Callable[[Path], Any]] = {
+WITH_IDS = {
     "als": lambda _: als(),
     "checkpoint": checkpoint(als),
     "recommender": lambda _: se.Recommender(als()),
@@ -117,7 +112,7 @@ WITH_IDS: dict[str, Callable[[Path], Any]] = {
     "item neighbours": lambda _: se.baselines.item_knn(HOLDOUT.train),
     "ease": lambda _: se.baselines.ease(HOLDOUT.train),
 }
-FOLDED: dict[str, Callable[[Path], Any]] = {
+FOLDED = {
     "als": lambda _: se.train_als(NEW_USERS.train, factors=4, iterations=2),
     "popularity": lambda _: se.baselines.popularity(NEW_USERS.train),
     "ease": lambda _: se.baselines.ease(NEW_USERS.train),
@@ -125,33 +120,31 @@ FOLDED: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_model(kind: str, tmp_path: Path) -> None:
+def test_model(kind, tmp_path):
     check_model(MODELS[kind](tmp_path), TRAIN, HELD_OUT)
 
 
 @pytest.mark.parametrize("kind", WITH_IDS)
-def test_model_with_ids(kind: str, tmp_path: Path) -> None:
+def test_model_with_ids(kind, tmp_path):
     check_model(WITH_IDS[kind](tmp_path), HOLDOUT, k=40)
 
 
 @pytest.mark.parametrize("kind", FOLDED)
-def test_model_of_new_users(kind: str, tmp_path: Path) -> None:
+def test_model_of_new_users(kind, tmp_path):
     check_model(FOLDED[kind](tmp_path), NEW_USERS)
 
 
 @pytest.mark.parametrize("kind", ["factors", "scores", "item-item"])
 @pytest.mark.parametrize("rules", [{"filter_seen": False}, {"no_relevant": "zero"}])
-def test_model_by_rules(kind: str, rules: dict[str, Any], tmp_path: Path) -> None:
+def test_model_by_rules(kind, rules, tmp_path):
     metrics = ["ndcg@5", "recall@10", "coverage@5", "gini@3", "personalization@4"]
     check_model(MODELS[kind](tmp_path), TRAIN, HELD_OUT, metrics=se.Protocol(metrics, **rules))
 
 
 # ---- data and runners
 
-Sides = tuple[Any, Any]
 
-
-def plain(*, ids: bool) -> Sides:
+def plain(*, ids):
     """Return lists and relevant items as frames: text ids, or row and column numbers."""
     lists = se.recommend(FACTORS, TRAIN, 12).drop(columns="score")
     rows, columns = HELD_OUT.tocoo().coords
@@ -164,7 +157,7 @@ def plain(*, ids: bool) -> Sides:
 
 
 #: Forms of a frame.
-FRAMES: dict[str, Callable[[pd.DataFrame], Any]] = {
+FRAMES = {
     "pandas": lambda frame: frame[frame.columns[::-1]],
     **{name: libraries.FRAMES[name] for name in ("arrow", "polars", "lazy polars", "duckdb")},
     "arrow stream": lambda frame: lambda: libraries.FRAMES["reader"](frame),
@@ -172,24 +165,24 @@ FRAMES: dict[str, Callable[[pd.DataFrame], Any]] = {
 }
 
 
-def in_csv(sides: Sides, folder: Path) -> Sides:
+def in_csv(sides, folder):
     for name, frame in zip(("lists", "held"), sides, strict=True):
         frame.to_csv(folder / f"{name}.csv", index=False)
     return folder / "lists.csv", folder / "held.csv"
 
 
-def in_parquet(sides: Sides, folder: Path) -> Sides:
+def in_parquet(sides, folder):
     for name, frame in zip(("lists", "held"), sides, strict=True):
         frame.to_parquet(folder / f"{name}.parquet", index=False, row_group_size=50)
     return folder / "lists.parquet", folder / "held.parquet"
 
 
-def objects(sides: Sides, _: Path) -> Sides:
+def objects(sides, _):
     lists, held = sides
     return se.Rankings.from_frame(lists, rank="rank"), se.Relevance.from_frame(held, gain="gain")
 
 
-def labelled_matrices(sides: Sides, _: Path) -> Sides:
+def labelled_matrices(sides, _):
     codes = [
         {axis: pd.factorize(one[axis], sort=True) for axis in ("user", "item")} for one in sides
     ]
@@ -204,18 +197,18 @@ def labelled_matrices(sides: Sides, _: Path) -> Sides:
     )
 
 
-def interactions(sides: Sides, folder: Path) -> Sides:
+def interactions(sides, folder):
     return objects(sides, folder)[0], se.Interactions.from_frame(sides[1], value="gain")
 
 
-def in_trec(sides: Sides, folder: Path) -> Sides:
+def in_trec(sides, folder):
     rankings, relevance = objects(sides, folder)
     se.trec.write_run(rankings, folder / "run")
     se.trec.write_qrels(relevance, folder / "qrels")
     return folder / "run", folder / "qrels"
 
 
-FORMS: dict[str, Callable[[Sides, Path], Sides]] = {
+FORMS = {
     "csv": in_csv,
     "parquet": in_parquet,
     "objects": objects,
@@ -226,7 +219,7 @@ FORMS: dict[str, Callable[[Sides, Path], Sides]] = {
 
 
 @pytest.fixture(scope="module")
-def runners() -> Iterator[dict[str, dict[str, Any]]]:
+def runners():
     """Return options that choose where to evaluate."""
     with (
         ThreadPoolExecutor(2) as pool,
@@ -249,13 +242,13 @@ ANY = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::Resource
 
 @ANY
 @pytest.mark.parametrize("form", FRAMES)
-def test_frames(form: str, runners: Any) -> None:
+def test_frames(form, runners):
     sides = plain(ids=True)
     runner = runners["dask" if form == "dask" else "here"]
     check_source(*map(FRAMES[form], sides), like=sides, **runner)
 
 
-def crossed(forms: Any, every: Any) -> list[Any]:
+def crossed(forms, every):
     """Return each form here, one with every runner, and the others with them in the long run."""
     return [
         pytest.param(form, runner, marks=() if mark else pytest.mark.long)
@@ -267,12 +260,12 @@ def crossed(forms: Any, every: Any) -> list[Any]:
 
 @ANY
 @pytest.mark.parametrize(("form", "runner"), crossed(FORMS, "parquet"))
-def test_data_with_ids(form: str, runner: str, runners: Any, tmp_path: Path) -> None:
+def test_data_with_ids(form, runner, runners, tmp_path):
     sides = plain(ids=True)
     check_source(*FORMS[form](sides, tmp_path), like=sides, **runners[runner])
 
 
-def test_items_that_only_train_names_belong_to_the_catalogue() -> None:
+def test_items_that_only_train_names_belong_to_the_catalogue():
     items = [f"i{number}" for number in range(7)]
     lists = pd.DataFrame({"user": [0, 0, 1], "item": ["i0", "i2", "i3"], "rank": [1, 2, 1]})
     held = pd.DataFrame({"user": [0, 1], "item": ["i4", "i0"], "gain": [1.0, 1.0]})

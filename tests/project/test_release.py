@@ -1,13 +1,9 @@
 """What is published says the same of itself everywhere, and is checked before."""
 
-from __future__ import annotations
-
 import re
 import runpy
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -23,18 +19,18 @@ ON_CONDA = {"matplotlib": "matplotlib-base"}
 FOR_DEVELOPERS = {"docs", "test"}
 
 
-def document(*parts: str) -> Any:
+def document(*parts):
     return yaml.safe_load((ROOT.joinpath(*parts)).read_text(encoding="utf-8"))
 
 
-def workflow(name: str) -> Any:
+def workflow(name):
     path = ROOT / ".github" / "workflows" / name
     if not path.exists():
         pytest.skip("an sdist has no workflows")
     return document(".github", "workflows", name)
 
 
-def bounds(requirements: list[str]) -> dict[str, str]:
+def bounds(requirements):
     """Return the lower bound of each distribution; not of the package's own extras."""
     found = {}
     for requirement in requirements:
@@ -44,7 +40,7 @@ def bounds(requirements: list[str]) -> dict[str, str]:
     return found
 
 
-def test_addresses_and_versions_agree() -> None:
+def test_addresses_and_versions_agree():
     citation = document("CITATION.cff")
     assert citation["repository-code"] == PROJECT["urls"]["Source"]
     assert PROJECT["urls"]["Issues"] == ISSUES == PROJECT["urls"]["Source"] + "/issues"
@@ -52,7 +48,7 @@ def test_addresses_and_versions_agree() -> None:
     assert citation["license"] == PROJECT["license"]
 
 
-def test_the_conda_recipe_says_what_pyproject_says() -> None:
+def test_the_conda_recipe_says_what_pyproject_says():
     recipe = document("scripts", "conda", "recipe.yaml")
     assert recipe["context"]["version"] == PROJECT["version"]
     assert recipe["package"]["name"] == PROJECT["name"]
@@ -79,7 +75,7 @@ def test_the_conda_recipe_says_what_pyproject_says() -> None:
     assert about["homepage"] == PROJECT["urls"]["Source"]
 
 
-def test_what_is_promised_is_tested() -> None:
+def test_what_is_promised_is_tested():
     jobs = workflow("test.yml")["jobs"]
     promised = {
         classifier.rpartition(" ")[2]
@@ -97,11 +93,11 @@ def test_what_is_promised_is_tested() -> None:
 
 
 @pytest.fixture(scope="module")
-def faults() -> Callable[..., list[str]]:
+def faults():
     return runpy.run_path(str(ROOT / "scripts" / "check_release.py"))["faults"]
 
 
-def test_a_release_that_can_be_published(faults: Callable[..., list[str]], tmp_path: Path) -> None:
+def test_a_release_that_can_be_published(faults, tmp_path):
     (tmp_path / "pyproject.toml").write_text(
         '[project]\nversion = "1.2.0"\nurls.Source = "https://github.com/us/ours"\n'
     )
@@ -115,6 +111,6 @@ def test_a_release_that_can_be_published(faults: Callable[..., list[str]], tmp_p
     ]
 
 
-def test_only_a_date_keeps_this_from_being_a_release(faults: Callable[..., list[str]]) -> None:
+def test_only_a_date_keeps_this_from_being_a_release(faults):
     found = faults(f"v{PROJECT['version']}", PROJECT["urls"]["Source"])
     assert all(fault.startswith("CHANGELOG.md has no heading") for fault in found)

@@ -1,7 +1,5 @@
 """The page about trec_eval: its names are read as the page says, and none of them is missing."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -19,7 +17,7 @@ ALL_TREC = {
 }  # fmt: skip
 
 
-def rows() -> dict[str, str]:
+def rows():
     """Return what is here for each name of trec_eval; nothing for what is not a metric here."""
     found = {}
     for line in PAGE.read_text(encoding="utf-8").splitlines():
@@ -30,13 +28,13 @@ def rows() -> dict[str, str]:
     return found
 
 
-def test_no_measure_is_missing() -> None:
+def test_no_measure_is_missing():
     names = {re.sub(r"_[0-9.]+$", "", name) for name in rows()}
     assert names >= ALL_TREC
     assert names - ALL_TREC == {"rbp", "unj", "rbp_resid"}
 
 
-def test_names_are_read_as_the_page_says() -> None:
+def test_names_are_read_as_the_page_says():
     rules = convention_named("trec_eval")
     read = 0
     for theirs, ours in rows().items():

@@ -1,10 +1,6 @@
 """Public functions given values of a wrong type: they take them, or raise a SparseEvalError."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,18 +23,18 @@ EVALUATIONS = {
 }
 
 
-def axes() -> Any:
+def axes():
     from matplotlib.figure import Figure
 
     return Figure().subplots()
 
 
-def matrix_class() -> Any:
+def matrix_class():
     with pytest.warns(PendingDeprecationWarning):
         return np.matrix(np.ones((3, 4)))
 
 
-WRONG: dict[str, Callable[[], object]] = {
+WRONG = {
     "None": lambda: None,
     "dict": lambda: {"a": 1},
     "ranx": lambda: {"a": {"x": 1.0}},
@@ -88,7 +84,7 @@ WRONG: dict[str, Callable[[], object]] = {
 }
 
 #: Functions, the arguments that are right, and those that are replaced by wrong ones.
-CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
+CALLS = {
     "from_topk": (Rankings.from_topk, {"ids": [[0, 1], [1, 2]], "user_rows": None, "shape": None}),
     "from_positions": (Rankings.from_positions, {"positions": MATRIX}),
     "from_scores": (
@@ -198,9 +194,7 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
 @pytest.mark.filterwarnings("ignore:.* held-out items were seen")
 @pytest.mark.filterwarnings("ignore:judged_only=True, but every item")
 @pytest.mark.filterwarnings("ignore:.* (relevant|listed) items are not candidates")
-def test_a_wrong_type_is_taken_or_refused(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_type_is_taken_or_refused(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     function, right = CALLS[name]
     for argument in right:
@@ -213,8 +207,8 @@ def test_a_wrong_type_is_taken_or_refused(
                 pytest.fail(f"{argument}, {what}: {type(error).__name__}: {error}")
 
 
-def test_names_the_call_that_is_right() -> None:
-    calls: list[Callable[[], object]] = [
+def test_names_the_call_that_is_right():
+    calls = [
         lambda: Rankings.from_topk(FRAME),
         lambda: Rankings.from_topk(np.eye(2)),
         lambda: Rankings.from_topk(MATRIX),

@@ -1,13 +1,8 @@
 """Test the report in a real browser: text, layout, contrast, keyboard, screenshot and print."""
 
-from __future__ import annotations
-
 import os
 import shutil
-from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
 import pytest
 import reporting
@@ -27,7 +22,7 @@ SCREENS = {"desktop": DESKTOP, "phone": PHONE, "dark": DESKTOP | {"color_scheme"
 
 
 @pytest.fixture(scope="module")
-def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page_file(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     models = reporting.three(odd=True)
     metrics = ["ndcg@10", *(name for name in models[reporting.ODD[0]].names if name != "ndcg@10")]
@@ -35,7 +30,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+def browser():
     # The sandbox of the browser needs a user other than root.
     as_root = hasattr(os, "geteuid") and os.geteuid() == 0
     with playwright.sync_playwright() as started:
@@ -47,13 +42,13 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
-def page(request: pytest.FixtureRequest, browser: Any, page_file: Path) -> Iterator[Any]:
+def page(request, browser, page_file):
     """Open the page; it must send no requests, open no dialogs and log nothing."""
     context = browser.new_context(**SCREENS[request.param])
     context.set_default_timeout(300_000)  # on a busy machine a page takes more than the usual 30 s
     page = context.new_page()
-    messages: list[str] = []
-    requests: list[str] = []
+    messages = []
+    requests = []
     page.on("dialog", lambda dialog: (messages.append(dialog.message), dialog.dismiss()))
     page.on("console", lambda message: messages.append(message.text))
     page.on("pageerror", lambda error: messages.append(str(error)))
@@ -66,7 +61,7 @@ def page(request: pytest.FixtureRequest, browser: Any, page_file: Path) -> Itera
 
 
 @pytest.mark.parametrize("page", ["desktop", "phone"], indirect=True)
-def test_odd_labels_stay_text_within_the_screen(page: Any) -> None:
+def test_odd_labels_stay_text_within_the_screen(page):
     assert page.locator("script").count() == 0
     assert "<script>alert(1)</script>" in page.locator(".answer").inner_text()
     # A Hebrew name runs from right to left and does not affect the text around it.
@@ -107,14 +102,14 @@ CONTRASTS = """
 
 
 @pytest.mark.parametrize("page", ["desktop", "dark"], indirect=True)
-def test_text_has_enough_contrast(page: Any) -> None:
+def test_text_has_enough_contrast(page):
     contrasts = page.evaluate(CONTRASTS)
     assert len(contrasts) > 200
     assert [text for ratio, text in contrasts if ratio < 4.5] == []
 
 
 @pytest.mark.parametrize("page", ["desktop"], indirect=True)
-def test_works_with_keyboard_and_screen_reader(page: Any) -> None:
+def test_works_with_keyboard_and_screen_reader(page):
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the results"
     page.keyboard.press("Enter")
@@ -138,7 +133,7 @@ def test_works_with_keyboard_and_screen_reader(page: Any) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("page", ["dark"], indirect=True)
-def test_prints_in_black_without_navigation(page: Any) -> None:
+def test_prints_in_black_without_navigation(page):
     page.emulate_media(media="print")
     assert page.locator("nav").is_hidden()
     assert page.locator("body").evaluate("e => getComputedStyle(e).color") == "rgb(0, 0, 0)"

@@ -1,11 +1,7 @@
 """Test the report page: its statements, its structure, and odd input."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
-from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -31,38 +27,38 @@ BLOCKS = {"td", "th", "tr", "li", "p", "div", "dt", "dd", "h2", "h3", "h4", "tex
 class Reader(HTMLParser):
     """Parse a page: its text, its elements, and whether every element is closed."""
 
-    def __init__(self, page: str) -> None:
+    def __init__(self, page):
         super().__init__()
-        self.open: list[str] = []
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open = []
+        self.elements = []
         self.text = ""
         self.feed(page)
         self.close()
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
         if tag in BLOCKS:
             self.text += " "
         if tag not in VOID:
             self.open.append(tag)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_startendtag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         if "style" not in self.open:
             self.text += data
 
 
-def rounded(row: Any) -> str:
+def rounded(row):
     """Return a mean as the page shows it."""
     return format_numbers(row["mean"], row["ci_low"], row["ci_high"])[0]
 
 
-def read(path: Path) -> Reader:
+def read(path):
     reader = Reader(path.read_text(encoding="utf-8"))
     assert reader.open == []
     reader.text = " ".join(reader.text.split())
@@ -74,17 +70,17 @@ DRAWN = {"test_page_has_every_section_and_number", "test_page_is_self_contained_
 
 
 @pytest.fixture(autouse=True)
-def charts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def charts(request, monkeypatch):
     if request.node.name not in DRAWN:
         reporting.draw_nothing(monkeypatch)
 
 
 @pytest.fixture(scope="module")
-def models() -> dict[str, se.Evaluation]:
+def models():
     return reporting.three()
 
 
-def test_headline_names_the_best_model(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+def test_headline_names_the_best_model(models, tmp_path):
     others_first = {name: models[name] for name in ("poor", "fair", "good")}
     path = se.write_report(others_first, tmp_path / "r.html", ["ndcg@10", "recall@10"])
     assert path == tmp_path / "r.html"
@@ -107,7 +103,7 @@ def test_headline_names_the_best_model(models: dict[str, se.Evaluation], tmp_pat
 
 
 @pytest.mark.filterwarnings("error:too few users")  # the page has a note, so nothing warns
-def test_statements_about_models(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+def test_statements_about_models(models, tmp_path):
     good, fair, poor = models.values()
     two, many = {"poor": poor, "fair": fair}, {f"poor{number}": poor for number in range(7)}
     detectable = format_number(se.compare(two).table["detectable"][0])
@@ -123,7 +119,7 @@ def test_statements_about_models(models: dict[str, se.Evaluation], tmp_path: Pat
     ranks = reporting.evaluate(1, 0.5, whole=False)
     long = {path.format(8): poor, path.format(64): good}
     reached = f"{rounded(row)} (95 % interval"
-    statements: list[tuple[Any, ...]] = [
+    statements = [
         (long, "factors-64 beats factors-8: nDCG@5", f"models factors-8 {path.format(8)}"),
         (
             many | {"good": good},
@@ -154,11 +150,9 @@ def test_statements_about_models(models: dict[str, se.Evaluation], tmp_path: Pat
     assert text.count(sentence) == n_shown > 0
 
 
-def test_page_has_every_section_and_number(
-    models: dict[str, se.Evaluation], tmp_path: Path
-) -> None:
+def test_page_has_every_section_and_number(models, tmp_path):
     history = pd.DataFrame({"ndcg@5": [0.1, 0.2]}, index=pd.Index([1, 2], name="iteration"))
-    options: Any = {"curves": {"run": history}, "left_out": {"x": "is <broken>"}}
+    options = {"curves": {"run": history}, "left_out": {"x": "is <broken>"}}
     reader = read(se.write_report(models, tmp_path / "r.html", **options))
     charts = [
         "nDCG@5 of each model", "nDCG@5 of the best minus the other models", "nDCG by cut-off",
@@ -190,7 +184,7 @@ def test_page_has_every_section_and_number(
         assert reader.text.count(REGISTRY[name].plain) == 1
 
 
-def test_names_metrics_by_which_another_model_is_better(tmp_path: Path) -> None:
+def test_names_metrics_by_which_another_model_is_better(tmp_path):
     # a hits fewer users, at rank 1; b hits all users, at rank 5.
     held_out = csr_matrix(np.tile(np.arange(6) == 5, (400, 1)).astype(float))
     ids = np.tile(np.arange(5), (400, 1))
@@ -208,7 +202,7 @@ def test_names_metrics_by_which_another_model_is_better(tmp_path: Path) -> None:
     assert reader.text.count("best:") == 3
 
 
-def test_models_are_ranked_on_the_users_compared(tmp_path: Path) -> None:
+def test_models_are_ranked_on_the_users_compared(tmp_path):
     # a is evaluated on easy users only; b is better on these, and poor on all others.
     easy = np.arange(300) < 100
     held_out = np.tile(np.arange(6) == 5, (300, 1))
@@ -226,7 +220,7 @@ def test_models_are_ranked_on_the_users_compared(tmp_path: Path) -> None:
     assert text.count("best:") == 1
 
 
-def test_subgroups_have_wins_and_losses(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+def test_subgroups_have_wins_and_losses(models, tmp_path):
     good, fair = (models[name] for name in ("good", "fair"))
     text = read(se.write_report({"good": good, "fair": fair}, tmp_path / "r.html")).text
     difference = good.per_user["ndcg@5"] - fair.per_user["ndcg@5"]
@@ -248,9 +242,7 @@ def test_subgroups_have_wins_and_losses(models: dict[str, se.Evaluation], tmp_pa
     assert ("In no band is good significantly worse." in text) == (min(ends) >= 0)
 
 
-def test_page_is_self_contained_and_reproducible(
-    models: dict[str, se.Evaluation], tmp_path: Path
-) -> None:
+def test_page_is_self_contained_and_reproducible(models, tmp_path):
     path = se.write_report(reporting.three(odd=True), tmp_path / "r.html")
     page, reader = path.read_text(encoding="utf-8"), read(path)
     tags = {tag for tag, _ in reader.elements}
@@ -278,22 +270,18 @@ def test_page_is_self_contained_and_reproducible(
     assert again.read_bytes() == path.read_bytes()
 
 
-def test_a_loaded_evaluation_makes_the_same_page(
-    models: dict[str, se.Evaluation], tmp_path: Path
-) -> None:
+def test_a_loaded_evaluation_makes_the_same_page(models, tmp_path):
     page = tmp_path / "r.html"
     loaded = se.Evaluation.load(models["good"].save(tmp_path / "good"))
     expected = se.write_report({"a": models["good"]}, page).read_bytes()
     assert se.write_report({"a": loaded}, page).read_bytes() == expected
 
 
-def test_refuses_unusable_evaluations_and_folders(
-    models: dict[str, se.Evaluation], tmp_path: Path
-) -> None:
+def test_refuses_unusable_evaluations_and_folders(models, tmp_path):
     out = tmp_path / "r.html"
     lists, truth = se.Rankings.from_topk([[1]]), csr_matrix([[0, 1]])
     one, totals = (se.evaluate(lists, truth, "ndcg@5", keep=keep) for keep in ("values", "totals"))
-    refused: list[tuple[Any, dict[str, Any]]] = [
+    refused = [
         ({}, {}),
         (models, {"metrics": []}),
         (models, {"metrics": "map@3"}),
@@ -316,7 +304,7 @@ def test_refuses_unusable_evaluations_and_folders(
         se.write_report({"one": one}, tmp_path / "file" / "r.html")
 
 
-def test_display_in_notebooks(models: dict[str, se.Evaluation]) -> None:
+def test_display_in_notebooks(models):
     ev = models["good"]
     reader = Reader(ev._repr_html_())
     assert reader.open == []
@@ -335,7 +323,7 @@ def test_display_in_notebooks(models: dict[str, se.Evaluation]) -> None:
     assert "all 70 rows: .table" in repr(shown)
 
 
-def test_names_of_items_are_beside_them(tmp_path: Path) -> None:
+def test_names_of_items_are_beside_them(tmp_path):
     items = [*reporting.ODD, *(f"i{n}" for n in range(49))]
     titles = ["<b>bold</b>", "{{ 7 * 7 }}", *(f"Title {n}" for n in range(57))]
     years = [*range(1950, 2008), None]
@@ -356,7 +344,7 @@ def test_names_of_items_are_beside_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:metrics among sampled candidates")
-def test_metrics_among_candidates_are_called_so(tmp_path: Path) -> None:
+def test_metrics_among_candidates_are_called_so(tmp_path):
     clicks = se.datasets.synthetic(n_users=60, n_items=200, n_interactions=900, seed=0)
     holdout = se.split.leave_k_out(clicks, seed=0)
     candidates = se.sample_negatives(holdout, n=9)
@@ -368,9 +356,7 @@ def test_metrics_among_candidates_are_called_so(tmp_path: Path) -> None:
     assert "can rank models differently" in page.text
 
 
-def test_many_models_are_rows_and_few_are_drawn(
-    models: dict[str, se.Evaluation], tmp_path: Path
-) -> None:
+def test_many_models_are_rows_and_few_are_drawn(models, tmp_path):
     many = {f"{name} {n}": ev for n in range(3) for name, ev in models.items()}
     text = read(se.write_report(many, tmp_path / "r.html")).text
     for expected in (
@@ -387,7 +373,7 @@ def test_many_models_are_rows_and_few_are_drawn(
     assert text.count("231 users are included in the means") == 1
 
 
-def test_says_where_lower_is_better_and_which_model_is_a_baseline(tmp_path: Path) -> None:
+def test_says_where_lower_is_better_and_which_model_is_a_baseline(tmp_path):
     clicks = se.datasets.synthetic(n_users=300, n_items=80, seed=1)
     holdout = se.split.random(clicks, seed=1)
     pop, ease = (
@@ -416,7 +402,7 @@ def test_says_where_lower_is_better_and_which_model_is_a_baseline(tmp_path: Path
     assert "times as good" not in only
 
 
-def test_segments_have_tests_and_charts(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+def test_segments_have_tests_and_charts(models, tmp_path):
     by = pd.DataFrame(
         {"plan": ["free", "paid"] * 120, "<b>city</b>": ["Rome"] * 100 + [None] * 140}
     )
@@ -436,7 +422,7 @@ def test_segments_have_tests_and_charts(models: dict[str, se.Evaluation], tmp_pa
     assert "coverage@10 is about all users together, so it is not shown by segment" in overall
 
 
-def test_names_subgroups_and_segments_for_which_the_best_model_is_worse(tmp_path: Path) -> None:
+def test_names_subgroups_and_segments_for_which_the_best_model_is_worse(tmp_path):
     # a is better for all users but those with the most training items.
     seen = np.arange(400) // 100 + 1
     train = csr_matrix(np.arange(100) < seen[:, None], dtype=float)
@@ -454,9 +440,9 @@ def test_names_subgroups_and_segments_for_which_the_best_model_is_worse(tmp_path
     assert "In no band" not in text
 
 
-def test_a_margin_adds_verdicts(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+def test_a_margin_adds_verdicts(models, tmp_path):
     plans = {user: "xy"[user % 2] for user in range(models["good"].all_users.index.size)}
-    options: Any = {"by": plans, "margin": {"ndcg@10": "1%", "recall@10": 0.5}}
+    options = {"by": plans, "margin": {"ndcg@10": "1%", "recall@10": 0.5}}
     names = ["ndcg@10", "recall@10", "mrr@10"]
     text = read(se.write_report(models, tmp_path / "r.html", names, **options)).text
     for expected in ("With a margin of", "grey band", "equivalent"):
@@ -464,7 +450,7 @@ def test_a_margin_adds_verdicts(models: dict[str, se.Evaluation], tmp_path: Path
     assert "verdict" not in read(se.write_report(models, tmp_path / "s.html", names)).text
 
 
-def test_intervals_are_drawn_on_one_scale(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+def test_intervals_are_drawn_on_one_scale(models, tmp_path):
     page = se.write_report(models, tmp_path / "r.html", "ndcg@5").read_text(encoding="utf-8")
     strips = re.findall('<svg class="strip".*?</svg>', page)
     assert len(strips) == 4  # three models and random lists
@@ -478,7 +464,7 @@ def test_intervals_are_drawn_on_one_scale(models: dict[str, se.Evaluation], tmp_
     assert "no interval" in strips[3]
 
 
-def test_random_lists_have_the_interval_of_their_draws() -> None:
+def test_random_lists_have_the_interval_of_their_draws():
     low, high = stats.t.interval(0.95, DRAWS - 1, 0.2, 0.01)
     cell = _random_cell({"random": 0.2, "random_se": 0.01})
     assert cell == {"mean": 0.2, "ci_low": pytest.approx(low), "ci_high": pytest.approx(high)}
@@ -486,16 +472,16 @@ def test_random_lists_have_the_interval_of_their_draws() -> None:
         assert _random_cell(exact)["ci_low"] is None
 
 
-def test_notes_and_reasons_of_users(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+def test_notes_and_reasons_of_users(models, tmp_path):
     by = {user: str(user)[-1] for user in models["good"].evaluated_users}
-    options: dict[str, Any] = {"margin": 0.01, "by": by, "test": "wilcoxon"}
+    options = {"margin": 0.01, "by": by, "test": "wilcoxon"}
     path = se.write_report(models, tmp_path / "r.html", ["recall@5", "mrr@10"], **options)
     text = read(path).text
     assert text.count("verdicts are by t-tests") == 1
     assert "best by nDCG@5" in text  # the first metric of the evaluation, not of the page
 
 
-def test_control_characters_are_escaped(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+def test_control_characters_are_escaped(models, tmp_path):
     named = {"a\u202eb": models["good"], "c\x07": models["poor"]}
     page = se.write_report(named, tmp_path / "r.html", "ndcg@5", title="\u202etitle")
     text = page.read_text(encoding="utf-8")
@@ -504,7 +490,7 @@ def test_control_characters_are_escaped(models: dict[str, se.Evaluation], tmp_pa
     assert "c\\u0007" in text
 
 
-def test_says_how_the_results_were_made(tmp_path: Path) -> None:
+def test_says_how_the_results_were_made(tmp_path):
     clicks = se.datasets.synthetic(n_users=300, n_items=80, seed=1)
     holdout = se.split.random(clicks, seed=1)
     evs = {}
@@ -535,7 +521,7 @@ def test_says_how_the_results_were_made(tmp_path: Path) -> None:
         ((0, 0, 0), ["–", "–", "–"]),
     ],
 )
-def test_shares_add_to_100(parts: tuple[int, ...], expected: list[str]) -> None:
+def test_shares_add_to_100(parts, expected):
     assert format_shares(*parts) == expected
 
 
@@ -555,7 +541,7 @@ def test_shares_add_to_100(parts: tuple[int, ...], expected: list[str]) -> None:
         ((0.3, 0.2, 0.1, 0.1 + 2e-17), "+50 % (0.300000000 against 0.200000000; 95 % interval"),
     ],
 )
-def test_differences_in_words_stay_short(numbers: tuple[float, ...], expected: str) -> None:
+def test_differences_in_words_stay_short(numbers, expected):
     a, b, low, high = numbers
     row = {"mean_a": a, "mean_b": b, "difference": a - b, "n_users": 9, "mean": a}
     assert in_words(row | {"ci_low": low, "ci_high": high}).startswith(expected)

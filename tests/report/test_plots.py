@@ -1,15 +1,10 @@
 """Test that charts draw the numbers of the evaluations."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
 import reporting
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from raising import raises
 from scipy import stats
@@ -22,16 +17,16 @@ from sparse_eval.report.style import pieces, short_names, shorten
 
 
 @pytest.fixture(scope="module")
-def models() -> dict[str, se.Evaluation]:
+def models():
     return reporting.three()
 
 
 @pytest.fixture
-def ax() -> Axes:
+def ax():
     return Figure().subplots()
 
 
-def points(container: Any) -> np.ndarray:
+def points(container):
     """Return the markers of error bars, and the ends of the bars."""
     line, _, bars = container
     segments = [segment for bar in bars for segment in bar.get_segments() if len(segment)]
@@ -39,7 +34,7 @@ def points(container: Any) -> np.ndarray:
     return np.concatenate([np.column_stack(line.get_data()), ends]).astype(np.float64)
 
 
-def test_means(models: dict[str, se.Evaluation], ax: Axes) -> None:
+def test_means(models, ax):
     assert plots.means(models, "ndcg@10", ax=ax) is ax
     for place, (container, ev) in enumerate(zip(ax.containers, models.values(), strict=True)):
         row = ev.summary().loc["ndcg@10"]
@@ -48,10 +43,10 @@ def test_means(models: dict[str, se.Evaluation], ax: Axes) -> None:
     assert [text.get_text() for text in ax.texts] == list(models)
     for nothing in ({}, [models["good"]]):
         with raises(InvalidDataError):
-            plots.means(nothing, "ndcg@10", ax=ax)  # type: ignore[arg-type]
+            plots.means(nothing, "ndcg@10", ax=ax)
 
 
-def test_differences(models: dict[str, se.Evaluation], ax: Axes) -> None:
+def test_differences(models, ax):
     compared = se.compare(models, "ndcg@10")
     plots.differences(compared, "ndcg@10", ax=ax)
     for container, row in zip(ax.containers, compared.table.to_dict("records"), strict=True):
@@ -69,7 +64,7 @@ def test_differences(models: dict[str, se.Evaluation], ax: Axes) -> None:
     assert ends == [[-0.03, 0.03]] * 3
 
 
-def test_by_cutoff(models: dict[str, se.Evaluation], ax: Axes) -> None:
+def test_by_cutoff(models, ax):
     plots.by_cutoff(models, "ndcg", ax=ax)
     for line, band, ev in zip(ax.lines, ax.collections, models.values(), strict=True):
         assert line.get_xdata() == pytest.approx([5, 10])
@@ -82,7 +77,7 @@ def test_by_cutoff(models: dict[str, se.Evaluation], ax: Axes) -> None:
         plots.by_cutoff(models, "map", ax=ax)
 
 
-def test_distribution(models: dict[str, se.Evaluation], ax: Axes) -> None:
+def test_distribution(models, ax):
     plots.distribution({"good": models["good"]}, "ndcg@10", ax=ax)
     values = models["good"].values("ndcg@10")
     values = values[~np.isnan(values)]
@@ -93,7 +88,7 @@ def test_distribution(models: dict[str, se.Evaluation], ax: Axes) -> None:
         plots.distribution(models, "coverage@10", ax=ax)
 
 
-def test_losers(models: dict[str, se.Evaluation], ax: Axes) -> None:
+def test_losers(models, ax):
     fair, poor = models["fair"], models["poor"]
     plots.losers({"fair": fair, "poor": poor}, "ndcg@10", 0.1, ax=ax)
     differences = fair.values("ndcg@10") - poor.values("ndcg@10")
@@ -114,7 +109,7 @@ def test_losers(models: dict[str, se.Evaluation], ax: Axes) -> None:
         plots.losers(models, "ndcg@10", ax=ax)
 
 
-def test_precision_recall(models: dict[str, se.Evaluation], ax: Axes) -> None:
+def test_precision_recall(models, ax):
     plots.precision_recall(models, ax=ax)
     for line, ev in zip(ax.lines, models.values(), strict=True):
         curve = ev.precision_recall()
@@ -125,7 +120,7 @@ def test_precision_recall(models: dict[str, se.Evaluation], ax: Axes) -> None:
 @pytest.mark.parametrize(
     ("groups", "metric"), [("activity", "ndcg@10"), ("popularity", "recall@5")]
 )
-def test_by_group(models: dict[str, se.Evaluation], ax: Axes, groups: Any, metric: str) -> None:
+def test_by_group(models, ax, groups, metric):
     plots.by_group(models, groups, metric, ax=ax)
     for container, ev in zip(ax.containers, models.values(), strict=True):
         table = ev.by(groups).xs(metric, level="metric")
@@ -138,7 +133,7 @@ def test_by_group(models: dict[str, se.Evaluation], ax: Axes, groups: Any, metri
         assert np.sort(found[n:, 1]) == pytest.approx(np.sort(ends[~np.isnan(ends)]))
 
 
-def test_by_segments_of_your_own(models: dict[str, se.Evaluation], ax: Axes) -> None:
+def test_by_segments_of_your_own(models, ax):
     plans = pd.Series(["free", "paid", None] * 80, name="plan")
     plots.by_group(models, plans, "ndcg@10", ax=ax)
     assert [label.get_text() for label in ax.get_xticklabels()] == ["free", "paid"]
@@ -150,7 +145,7 @@ def test_by_segments_of_your_own(models: dict[str, se.Evaluation], ax: Axes) -> 
     two = pd.DataFrame({"plan": plans, "country": "DE"})
     lists = se.Rankings.from_topk([[0, 1]])
     without = {"a": se.evaluate(lists, csr_matrix([[1, 0]]), "ndcg@10")}
-    popular: Any = "popularity"  # by which ndcg cannot be divided
+    popular = "popularity"  # by which ndcg cannot be divided
     for evs, by in ((models, two), (models, "age"), (without, "activity"), (models, popular)):
         with raises(SparseEvalError):
             plots.by_group(evs, by, "ndcg@10", ax=ax)
@@ -158,7 +153,7 @@ def test_by_segments_of_your_own(models: dict[str, se.Evaluation], ax: Axes) -> 
         plots.by_group(models, plans, "coverage@10", ax=ax)
 
 
-def test_differences_by_segment(models: dict[str, se.Evaluation], ax: Axes) -> None:
+def test_differences_by_segment(models, ax):
     plans = pd.Series(["free", "paid"] * 120, name="plan")
     compared = se.compare({name: models[name] for name in ("good", "fair")}, "ndcg@10", by=plans)
     plots.differences(compared, "ndcg@10", ax=ax)
@@ -169,7 +164,7 @@ def test_differences_by_segment(models: dict[str, se.Evaluation], ax: Axes) -> N
     assert other.texts[0].get_text() == "plan free: good − fair"
 
 
-def test_short_names_are_told_apart() -> None:
+def test_short_names_are_told_apart():
     assert shorten("als-factors8-alpha1-reg0.1-seed0", 20) == "als-fa…-reg0.1-seed0"
     assert shorten("two\nlines\x00 ") == "two lines\\u0000"
     assert shorten(" ") == "(no name)"
@@ -183,12 +178,12 @@ def test_short_names_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize("name", ["als_factors=256_seed=3", "a" * 50, "_x", "a\n b", "", "שלום"])
-def test_pieces_are_the_whole_name(name: str) -> None:
+def test_pieces_are_the_whole_name(name):
     assert "".join(pieces(name)) == name
     assert max(map(len, pieces(name)), default=0) <= 20
 
 
-def test_concentration(models: dict[str, se.Evaluation], ax: Axes) -> None:
+def test_concentration(models, ax):
     plots.concentration({"good": models["good"]}, ax=ax)
     lists = models["good"].rankings.to_positions()[models["good"].counted]
     counts = np.sort((lists > 0).sum(axis=0).A1)[::-1]
@@ -200,7 +195,7 @@ def test_concentration(models: dict[str, se.Evaluation], ax: Axes) -> None:
         plots.concentration({"ranks": ranks}, ax=ax)
 
 
-def test_lift(models: dict[str, se.Evaluation], ax: Axes) -> None:
+def test_lift(models, ax):
     plots.lift(models, ax=ax)
     for line, ev in zip(ax.lines, models.values(), strict=False):
         assert line.get_xdata() == pytest.approx(ev.summary()["lift"])
@@ -209,7 +204,7 @@ def test_lift(models: dict[str, se.Evaluation], ax: Axes) -> None:
         plots.lift({"nothing": nothing}, ax=ax)
 
 
-def test_learning_curve(ax: Axes) -> None:
+def test_learning_curve(ax):
     history = pd.DataFrame({"ndcg@5": [0.1, 0.2]}, index=pd.Index([1, 2], name="iteration"))
     plots.learning_curve(history, "ndcg@5", ax=ax)
     assert np.column_stack(ax.lines[0].get_data()).tolist() == [[1, 0.1], [2, 0.2]]
@@ -222,7 +217,7 @@ def test_learning_curve(ax: Axes) -> None:
         plots.learning_curve(sweep, "map@5", ax=ax)
 
 
-def test_draws_into_a_new_figure(models: dict[str, se.Evaluation]) -> None:
+def test_draws_into_a_new_figure(models):
     import matplotlib.pyplot as plt
 
     before = dict(mpl.rcParams)

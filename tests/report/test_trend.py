@@ -1,13 +1,9 @@
 """The trend of a history, on the page."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import pytest
 import reporting
-from commands import Command
 from matplotlib.figure import Figure
 from raising import raises
 from scipy.sparse import csr_matrix
@@ -21,27 +17,25 @@ EVS = reporting.three()
 
 
 @pytest.fixture
-def history(tmp_path: Path) -> se.History:
+def history(tmp_path):
     history = se.History(tmp_path / "nights.jsonl")
     for day, name in enumerate(("poor", "fair", "good", "good"), start=1):
         history.append(EVS[name], name, time=f"2026-11-0{day}T03:00Z")
     return history
 
 
-def text_of(page: str) -> str:
+def text_of(page):
     """Return a page's text without tags, spaces as one."""
     return " ".join(re.sub("<[^>]+>", "", page).split())
 
 
-def section(history: se.History) -> str:
+def section(history):
     """Return the section of the page, which takes longer as a whole."""
     template = _template().environment.get_template("trend.html.jinja")
     return template.render(trend=describe_trend(history, ["ndcg@10", "coverage@10"]))
 
 
-def test_the_page_shows_the_trend(
-    history: se.History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_shows_the_trend(history, tmp_path, monkeypatch):
     reporting.draw_nothing(monkeypatch)
     page = se.write_report(
         {"good": EVS["good"]}, tmp_path / "r.html", ["ndcg@10", "coverage@10"], history=history.path
@@ -56,7 +50,7 @@ def test_the_page_shows_the_trend(
     assert text.count("2026-11-03 03:00") == 1
 
 
-def test_the_last_night_is_worse(history: se.History, tmp_path: Path) -> None:
+def test_the_last_night_is_worse(history, tmp_path):
     history.append(EVS["poor"], "<b>poor</b>", time="2026-11-05T03:00Z")
     html = section(history)
     assert "nDCG@10 is worse than the night before:" in text_of(html)
@@ -65,7 +59,7 @@ def test_the_last_night_is_worse(history: se.History, tmp_path: Path) -> None:
     assert "history, nDCG@10 is worse than the night before." in text_of(page.read_text("utf-8"))
 
 
-def test_the_chart_marks_what_has_changed(history: se.History) -> None:
+def test_the_chart_marks_what_has_changed(history):
     ax = trend(history, "ndcg@10", ax=Figure().subplots())
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("night (UTC)", "nDCG@10")
     history.append(EVS["good"], "good", time="2026-11-05T00:30Z", night="2026-11-04")
@@ -76,7 +70,7 @@ def test_the_chart_marks_what_has_changed(history: se.History) -> None:
     assert list(marked.get_ydata()) == [EVS["good"]["ndcg@10"]]
 
 
-def test_nights_that_do_not_compare(tmp_path: Path) -> None:
+def test_nights_that_do_not_compare(tmp_path):
     history = se.History(tmp_path / "h.jsonl")
     history.append(EVS["good"], "good", time="2026-11-01T03:00Z")
     assert "One night is in the history" in text_of(section(history))
@@ -89,9 +83,7 @@ def test_nights_that_do_not_compare(tmp_path: Path) -> None:
     assert "not compared" in text
 
 
-def test_refuses_what_has_nothing_to_show(
-    history: se.History, tmp_path: Path, command: Command
-) -> None:
+def test_refuses_what_has_nothing_to_show(history, tmp_path, command):
     for call in (
         lambda: describe_trend(history, ["mrr@3"]),
         lambda: trend(history, "mrr@3"),

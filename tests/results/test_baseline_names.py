@@ -1,12 +1,9 @@
 """Names of baselines: accepted names survive saving, and any other name raises an error."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +22,7 @@ REFUSED = ["", " ", "a\tb", "a\nb", "a\x00b", "a\u202eb", "\ud800", 3, None]
 REFUSED += ["mean", "ci_low", "interval", "random", "lift", "n_users", "candidates"]  # columns
 
 
-def evaluate(seed: int) -> se.Evaluation:
+def evaluate(seed):
     ids = np.random.default_rng(seed).permuted(np.tile(np.arange(3), (3, 1)), axis=1)
     return se.evaluate(se.Rankings.from_topk(ids[:, :2], shape=(3, 3)), HELD, METRICS)
 
@@ -41,7 +38,7 @@ EV, *OTHERS = (evaluate(seed) for seed in range(4))
 @example(["x" * 999, "x" * 998])
 @example(["con", "aux.", "a:b"])
 @example(["na\u00efve", "nai\u0308ve"])  # composed, and decomposed
-def test_names_that_are_accepted_come_back(names: list[str]) -> None:
+def test_names_that_are_accepted_come_back(names):
     ev = EV.merge()
     ev.baselines = dict(zip(names, OTHERS, strict=False))
     with tempfile.TemporaryDirectory() as folder:
@@ -52,7 +49,7 @@ def test_names_that_are_accepted_come_back(names: list[str]) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED, ids=ascii)
-def test_names_are_checked_when_they_are_given(name: Any) -> None:
+def test_names_are_checked_when_they_are_given(name):
     ev, other = EV.merge(), OTHERS[0]
     for give in (
         lambda: ev.baselines.__setitem__(name, other),
@@ -64,7 +61,7 @@ def test_names_are_checked_when_they_are_given(name: Any) -> None:
     assert ev.baselines == {}
 
 
-def test_baselines_are_copied_as_a_dict_is_and_kept_if_a_name_is_wrong() -> None:
+def test_baselines_are_copied_as_a_dict_is_and_kept_if_a_name_is_wrong():
     ev, other = EV.merge(), OTHERS[0]
     ev.baselines = {"one": other}
     copied = copy.copy(ev.baselines)

@@ -1,18 +1,14 @@
 """Test comparisons against scipy called directly, and what they refuse."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numpy.typing import NDArray
 from raising import raises
 from scipy import stats
 from scipy.sparse import csr_matrix
@@ -27,15 +23,11 @@ from sparse_eval.results.differences import (
     significance,
 )
 
-Array = NDArray[Any]
-
 N_USERS, N_ITEMS = 120, 60
 NAMES = ["ndcg@10", "recall@5", "mean_rank", "coverage@5", "recall(average=micro)@5"]
 
 
-def make(
-    seed: int, quality: float = 0.3, held_out: Array | None = None, **options: Any
-) -> se.Evaluation:
+def make(seed, quality=0.3, held_out=None, **options):
     """Evaluate random lists against held-out items, the same by default; quality adds hits."""
     if held_out is None:
         held_out = np.random.default_rng(0).random((N_USERS, N_ITEMS)) < 0.08
@@ -47,18 +39,18 @@ def make(
 
 
 @pytest.fixture(scope="module")
-def three() -> dict[str, se.Evaluation]:
+def three():
     """Return evaluations of three models, each better than the one before."""
     return {"poor": make(1, 0.1), "fair": make(2, 0.3), "good": make(3, 0.6)}
 
 
-def row(comparison: se.Comparison, metric: str, a: str, b: str) -> Any:
+def row(comparison, metric, a, b):
     table = comparison.table
     return table[(table["metric"] == metric) & (table["a"] == a) & (table["b"] == b)].iloc[0]
 
 
 @pytest.mark.parametrize("test", ["t", "wilcoxon"])
-def test_p_values_equal_those_of_scipy(three: dict[str, se.Evaluation], test: Any) -> None:
+def test_p_values_equal_those_of_scipy(three, test):
     compared = se.compare(three, test=test, correction="none")
     for name in ("ndcg@10", "recall@5"):
         a, b = (three[model].values(name) for model in ("poor", "fair"))
@@ -80,7 +72,7 @@ PAIRS = st.integers(0, 40).flatmap(
 
 @given(PAIRS)
 @settings(max_examples=60)
-def test_wilcoxon_equals_scipy(pair: Array) -> None:
+def test_wilcoxon_equals_scipy(pair):
     differences = pair[0, :8] - pair[1, :8]
     assume(len(differences) > 1)
     p, _ = p_value(differences, np.zeros_like(differences), "wilcoxon", 0.95)
@@ -88,7 +80,7 @@ def test_wilcoxon_equals_scipy(pair: Array) -> None:
 
 
 @pytest.mark.parametrize("n", [2, 5, 13, 14, 101])
-def test_permutation_test_equals_scipy(n: int) -> None:
+def test_permutation_test_equals_scipy(n):
     rng = np.random.default_rng(n)
     a = rng.random(n) + (0.1 if n == 14 else 0)
     b = np.where(rng.random(n) < 0.3, a, rng.random(n))  # with ties
@@ -101,7 +93,7 @@ def test_permutation_test_equals_scipy(n: int) -> None:
 
 
 @given(PAIRS, st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.99]))
-def test_an_interval_of_differences_agrees_with_the_t_test(pair: Array, level: float) -> None:
+def test_an_interval_of_differences_agrees_with_the_t_test(pair, level):
     """It excludes 0 exactly if the test is significant."""
     found, again = compare_values(*pair, "t", level), compare_values(*pair[::-1], "t", level)
     low, high = float(found["ci_low"]), float(found["ci_high"])
@@ -112,7 +104,7 @@ def test_an_interval_of_differences_agrees_with_the_t_test(pair: Array, level: f
     assert (again["ci_low"], again["ci_high"]) == pytest.approx((-high, -low), nan_ok=True)
 
 
-def test_no_model_is_better_if_ranks_and_means_disagree() -> None:
+def test_no_model_is_better_if_ranks_and_means_disagree():
     # For 800 users b is a little better, for 200 users a is much better.
     held_out = csr_matrix(np.tile(np.arange(12) == 0, (1000, 1)).astype(float))
     rank_pairs = np.where(np.arange(1000) < 800, 10, 1), np.where(np.arange(1000) < 800, 9, 10)
@@ -129,7 +121,7 @@ def test_no_model_is_better_if_ranks_and_means_disagree() -> None:
         assert difference["better"] == better
 
 
-def test_ranks_decide_whom_they_favour() -> None:
+def test_ranks_decide_whom_they_favour():
     # 24 small losses and 20 large wins; among the ranks of 200 ties as well, losses would win.
     wins, losses = np.linspace(0.03, 0.04, 20), -np.linspace(0.01, 0.02, 24)
     values = np.concatenate([losses, wins, np.zeros(200)])
@@ -143,7 +135,7 @@ def test_ranks_decide_whom_they_favour() -> None:
     assert [favours for _, favours in found] == [-1, 1]
 
 
-def test_wins_effect_size_and_detectable_difference(three: dict[str, se.Evaluation]) -> None:
+def test_wins_effect_size_and_detectable_difference(three):
     one = row(se.compare(three), "ndcg@10", "fair", "good")
     difference = three["fair"].values("ndcg@10") - three["good"].values("ndcg@10")
     difference = difference[~np.isnan(difference)]
@@ -163,7 +155,7 @@ def test_wins_effect_size_and_detectable_difference(three: dict[str, se.Evaluati
 
 
 @given(arrays(np.float64, st.integers(1, 30), elements=st.floats(0, 1)))
-def test_corrections_follow_their_definitions(p: Array) -> None:
+def test_corrections_follow_their_definitions(p):
     names = ("holm", "bonferroni", "bh", "none")
     holm, bonferroni, bh, none = (correct(p, name) for name in names)
     assert none.tolist() == p.tolist()
@@ -181,7 +173,7 @@ def test_corrections_follow_their_definitions(p: Array) -> None:
         np.testing.assert_array_equal(corrected, [math.nan, 0.04, math.nan])
 
 
-def test_compares_and_corrects_for_the_chosen_metrics_only(three: dict[str, se.Evaluation]) -> None:
+def test_compares_and_corrects_for_the_chosen_metrics_only(three):
     chosen = se.compare(three, ["ndcg@10", "recall@5", "ndcg@10"]).table
     assert chosen["metric"].tolist() == ["ndcg@10"] * 3 + ["recall@5"] * 3
     assert chosen["p_corrected"].tolist() == correct(chosen["p"].to_numpy(), "holm").tolist()
@@ -200,7 +192,7 @@ def test_compares_and_corrects_for_the_chosen_metrics_only(three: dict[str, se.E
 
 
 @pytest.mark.parametrize("test", ["t", "wilcoxon", "permutation"])
-def test_identical_models_have_no_difference(test: Any) -> None:
+def test_identical_models_have_no_difference(test):
     table = se.compare({"a": make(1), "b": make(1)}, test=test).table
     assert (table["p"] == 1).all()
     assert (table["better"] == "").all()
@@ -208,7 +200,7 @@ def test_identical_models_have_no_difference(test: Any) -> None:
     assert table["effect_size"][0] == 0
 
 
-def test_refusals_name_the_difference(three: dict[str, se.Evaluation]) -> None:
+def test_refusals_name_the_difference(three):
     fair, zero = three["fair"], se.Protocol(NAMES, no_relevant="zero")
     held_out = np.random.default_rng(0).random((N_USERS, N_ITEMS)) < 0.08
     fewer, other, one = held_out.copy(), held_out.copy(), np.zeros_like(held_out)
@@ -216,7 +208,7 @@ def test_refusals_name_the_difference(three: dict[str, se.Evaluation]) -> None:
     other[7] = np.roll(other[7], 1)
     one[4] = held_out[4]
     named = {"users": [f"u{number}" for number in range(N_USERS)]}
-    refused: list[Any] = [
+    refused = [
         {"fair": fair},
         [fair, fair],
         {"fair": fair, "b": make(2, convention="ranx")},
@@ -236,7 +228,7 @@ def test_refusals_name_the_difference(three: dict[str, se.Evaluation]) -> None:
             call()
 
 
-def test_compares_the_users_that_all_have(three: dict[str, se.Evaluation]) -> None:
+def test_compares_the_users_that_all_have(three):
     held_out = np.random.default_rng(0).random((N_USERS, N_ITEMS)) < 0.08
     fewer = held_out.copy()
     fewer[::3] = False
@@ -259,7 +251,7 @@ def test_compares_the_users_that_all_have(three: dict[str, se.Evaluation]) -> No
     assert "nan" not in repr(compared)
 
 
-def test_a_model_is_better_by_the_corrected_p_value(three: dict[str, se.Evaluation]) -> None:
+def test_a_model_is_better_by_the_corrected_p_value(three):
     table = se.compare(three).table
     raised = table[table["p_corrected"] > table["p"]].iloc[0]
     level = 1 - (raised["p"] + raised["p_corrected"]) / 2
@@ -267,7 +259,7 @@ def test_a_model_is_better_by_the_corrected_p_value(three: dict[str, se.Evaluati
     assert row(again, raised["metric"], raised["a"], raised["b"])["better"] == ""
 
 
-def test_values_that_one_side_lacks_are_left_out() -> None:
+def test_values_that_one_side_lacks_are_left_out():
     a, b = np.array([1.0, math.nan, 3.0, 2.0]), np.array([0.0, 1.0, math.nan, 0.5])
     compared = compare_values(a, b, "t", 0.95)
     assert (compared["difference"], compared["n_users"]) == (1.25, 2)

@@ -1,11 +1,7 @@
 """Test verdicts on a margin, intervals of effect sizes, and the numbers of users of a test."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +9,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numpy.typing import NDArray
 from raising import raises
 from scipy import stats
 from scipy.sparse import csr_matrix
@@ -28,8 +23,6 @@ from sparse_eval.results.differences import (
     values_distance,
 )
 
-Array = NDArray[Any]
-
 A = np.array([0.42, 0.55, 0.31, 0.68, 0.25, 0.74, 0.5, 0.39, 0.61, 0.47, 0.58, 0.33])
 B = np.array([0.4, 0.57, 0.3, 0.61, 0.27, 0.7, 0.52, 0.41, 0.55, 0.49, 0.56, 0.3])
 
@@ -37,7 +30,7 @@ N_USERS, N_ITEMS = 150, 60
 NAMES = ["ndcg@10", "mean_rank", "coverage@1"]
 
 
-def make(seed: int, quality: float, n_users: int = N_USERS) -> se.Evaluation:
+def make(seed, quality, n_users=N_USERS):
     """Evaluate lists with more hits if the quality is higher."""
     held_out = np.random.default_rng(0).random((n_users, N_ITEMS)) < 0.1
     held_out[:, 0] = True
@@ -47,11 +40,11 @@ def make(seed: int, quality: float, n_users: int = N_USERS) -> se.Evaluation:
 
 
 @pytest.fixture(scope="module")
-def pair() -> dict[str, se.Evaluation]:
+def pair():
     return {"good": make(1, 0.6), "poor": make(2, 0.1)}
 
 
-def judge(a: Array, b: Array, margin: Margin, level: float = 0.95, higher: bool = True) -> Any:
+def judge(a, b, margin, level=0.95, higher=True):
     """Return the columns of a verdict about the values of users."""
     size = margin.number(float(b.mean()) if len(b) else math.nan)
     found = decide(margin, size, partial(values_distance, a, b), higher)
@@ -60,14 +53,14 @@ def judge(a: Array, b: Array, margin: Margin, level: float = 0.95, higher: bool 
     return table.iloc[0]
 
 
-def test_equivalence_has_the_p_value_of_statsmodels() -> None:
+def test_equivalence_has_the_p_value_of_statsmodels():
     # [ttost_paired(A, B, -m, m)[0] for m in (0.01, 0.03, 0.1)], statsmodels 0.15
     expected = [0.600892101277344, 0.04695116508808608, 8.747120783850466e-07]
     found = [judge(A, B, Margin(m))["p_equivalent"] for m in (0.01, 0.03, 0.1)]
     assert found == pytest.approx(expected, rel=1e-10)
 
 
-def test_a_percentage_is_tested_on_the_values_of_users() -> None:
+def test_a_percentage_is_tested_on_the_values_of_users():
     found = judge(A, B, Margin.parse("10%"))
     above, below = (
         stats.ttest_1samp(A - factor * B, 0, alternative=side).pvalue
@@ -91,7 +84,7 @@ PAIRS = st.integers(0, 30).flatmap(
 
 
 @given(PAIRS, st.sampled_from([0.0, 0.01, 0.1, 0.5]), st.sampled_from([0.5, 0.9, 0.95, 0.99]))
-def test_a_verdict_agrees_with_the_interval(pair: Array, size: float, level: float) -> None:
+def test_a_verdict_agrees_with_the_interval(pair, size, level):
     a, b = pair
     found, row = judge(a, b, Margin(size), level), compare_values(a, b, "t", level)
     low, high = float(row["ci_low"]), float(row["ci_high"])
@@ -107,7 +100,7 @@ def test_a_verdict_agrees_with_the_interval(pair: Array, size: float, level: flo
     assert judge(a, b, Margin(size), level, higher=False)["verdict"] == swapped
 
 
-def test_columns_of_a_margin_are_added_to_the_others(pair: dict[str, se.Evaluation]) -> None:
+def test_columns_of_a_margin_are_added_to_the_others(pair):
     plain = se.compare(pair)
     compared = se.compare(pair, margin={"ndcg@10": "5%", "mean_rank": 1})
     added = ["margin", "p_better", "p_equivalent", "p_worse", "p_verdict", "verdict"]
@@ -125,7 +118,7 @@ def test_columns_of_a_margin_are_added_to_the_others(pair: dict[str, se.Evaluati
     assert same["verdict"].tolist() == ["equivalent"]
 
 
-def test_metrics_of_all_users_have_verdicts_by_replicates(pair: dict[str, se.Evaluation]) -> None:
+def test_metrics_of_all_users_have_verdicts_by_replicates(pair):
     row = se.compare(pair, "coverage@1", margin=0.2).table.iloc[0]
     replicates = [ev.replicates("coverage@1") for ev in pair.values()]
     error = (replicates[0] - replicates[1]).std(ddof=1)
@@ -137,7 +130,7 @@ def test_metrics_of_all_users_have_verdicts_by_replicates(pair: dict[str, se.Eva
     assert row["verdict"] == "not shown"
 
 
-def test_notes_of_other_tests(pair: dict[str, se.Evaluation]) -> None:
+def test_notes_of_other_tests(pair):
     assert (
         se.compare(pair, test="permutation", margin=0.1).notes[-1].startswith("verdicts are by t")
     )
@@ -149,12 +142,12 @@ def test_notes_of_other_tests(pair: dict[str, se.Evaluation]) -> None:
 @pytest.mark.parametrize(
     "margin", ["much", "-1%", -0.1, math.nan, {"recall@5": 0.1}, {"ndcg@10": None}]
 )
-def test_a_margin_that_is_none_raises(pair: dict[str, se.Evaluation], margin: Any) -> None:
+def test_a_margin_that_is_none_raises(pair, margin):
     with raises(InvalidDataError, argument="margin"):
         se.compare(pair, margin=margin)
 
 
-def test_a_percentage_of_no_mean_has_no_verdict(tmp_path: Path) -> None:
+def test_a_percentage_of_no_mean_has_no_verdict(tmp_path):
     held_out = csr_matrix(np.eye(6))
     hits, none = ([[i if i < 3 else 0] for i in range(6)], [[5], [1], [2], [0], [0], [0]])
     a, b = (se.evaluate(se.Rankings.from_topk(x), held_out, "ndcg@1") for x in (hits, none))
@@ -184,7 +177,7 @@ def test_a_percentage_of_no_mean_has_no_verdict(tmp_path: Path) -> None:
         assert "With a margin of ," not in page
 
 
-def test_tables_for_papers_mark_verdicts(pair: dict[str, se.Evaluation]) -> None:
+def test_tables_for_papers_mark_verdicts(pair):
     both = pair | {"again": make(1, 0.6)}
     compared = se.compare(both, "ndcg@10", margin="5%")
     assert compared.table["verdict"].tolist() == ["better", "equivalent", "worse"]
@@ -201,7 +194,7 @@ def test_tables_for_papers_mark_verdicts(pair: dict[str, se.Evaluation]) -> None
 
 @pytest.mark.parametrize("n", [2, 5, 20, 200, 50_000])
 @pytest.mark.parametrize("effect", [-3, -0.5, -0.01, 0, 0.1, 1])
-def test_effect_sizes_have_the_interval_of_the_noncentral_t(n: int, effect: float) -> None:
+def test_effect_sizes_have_the_interval_of_the_noncentral_t(n, effect):
     ends = effect_interval(effect, n, 0.95)
     t = effect * math.sqrt(n)
     shares = [stats.nct.cdf(t, n - 1, end * math.sqrt(n)) for end in ends]
@@ -217,14 +210,12 @@ def test_effect_sizes_have_the_interval_of_the_noncentral_t(n: int, effect: floa
         (3.0, 0.9, 0.5, 3),
     ],
 )
-def test_users_needed_equal_those_of_statsmodels(
-    size: float, level: float, share: float, expected: int
-) -> None:
+def test_users_needed_equal_those_of_statsmodels(size, level, share, expected):
     # ceil(TTestPower().solve_power(size, alpha=1 - level, power=share)), statsmodels 0.15
     assert users_needed(size, 1.0, level, share) == expected
 
 
-def test_users_needed_by_comparisons_and_evaluations(pair: dict[str, se.Evaluation]) -> None:
+def test_users_needed_by_comparisons_and_evaluations(pair):
     compared = se.compare(pair, level=0.9)
     needed = compared.users_needed({"ndcg@10": "2%", "coverage@1": 0.1}, power=0.9)
     good, poor = (ev.values("ndcg@10") for ev in pair.values())
@@ -245,7 +236,7 @@ def test_users_needed_by_comparisons_and_evaluations(pair: dict[str, se.Evaluati
         compared.users_needed(0.1, power=80)
 
 
-def test_probabilities_equal_those_of_baycomp() -> None:
+def test_probabilities_equal_those_of_baycomp():
     # CorrelatedTTest(B, A, rope=0.01).probs(), baycomp 1.0.3: of folds rather than of users.
     # `Error` of a cross-validation adds the variance of users, and has other degrees of freedom.
     error = math.sqrt((A - B).var(ddof=1) * (1 / 12 + 1 / 11))
@@ -260,7 +251,7 @@ def test_probabilities_equal_those_of_baycomp() -> None:
     assert found == pytest.approx(expected, rel=1e-10)
 
 
-def test_cross_validated_models_have_probabilities() -> None:
+def test_cross_validated_models_have_probabilities():
     clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
     models = {
         "ease": lambda train, seed: se.baselines.ease(train),

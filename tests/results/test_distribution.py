@@ -1,9 +1,6 @@
 """Quantiles, the worst users and those who lose: against SciPy, plain loops and simulations."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,11 +18,11 @@ SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 @pytest.fixture(scope="module")
-def models() -> dict[str, se.Evaluation]:
+def models():
     return reporting.three()
 
 
-def worst_mean(values: list[float], share: float) -> float:
+def worst_mean(values, share):
     """Return the mean of the lowest share of the values, of the last of which a part may count."""
     left, total = share * len(values), 0.0
     for value in sorted(values):
@@ -34,7 +31,7 @@ def worst_mean(values: list[float], share: float) -> float:
     return total / (share * len(values))
 
 
-def test_quantiles_are_those_of_pandas_within_exact_intervals() -> None:
+def test_quantiles_are_those_of_pandas_within_exact_intervals():
     values = np.random.default_rng(0).beta(1, 3, 400)
     table = describe_distribution(values, True, SHARES, (), 0.9).loc["quantile"]
     assert table["value"].to_numpy() == pytest.approx(pd.Series(values).quantile(SHARES))
@@ -52,7 +49,7 @@ def test_quantiles_are_those_of_pandas_within_exact_intervals() -> None:
 
 
 @pytest.mark.parametrize("share", [0.1, 0.25, 0.333])
-def test_worst_is_the_mean_of_the_tail(share: float) -> None:
+def test_worst_is_the_mean_of_the_tail(share):
     values = np.random.default_rng(1).beta(2, 3, 130)
     low = describe_distribution(values, True, (), [share], 0.95).loc[("worst", share)]
     high = describe_distribution(values, False, (), [share], 0.95).loc[("worst", share)]
@@ -71,7 +68,7 @@ def test_worst_is_the_mean_of_the_tail(share: float) -> None:
     assert low[["ci_low", "ci_high"]].to_numpy() == pytest.approx(ends)
 
 
-def test_few_and_equal_values() -> None:
+def test_few_and_equal_values():
     table = describe_distribution(np.array([0.3, np.nan, 0.1]), True, [0.1, 0.5], [0.1], 0.95)
     assert table["ci_low"].isna().all()
     assert table["ci_high"].notna().tolist() == [True, False, False]
@@ -82,7 +79,7 @@ def test_few_and_equal_values() -> None:
         describe_distribution(np.array([np.nan]), True, [0.5], [], 0.95)
 
 
-def test_distribution_of_an_evaluation(models: dict[str, se.Evaluation]) -> None:
+def test_distribution_of_an_evaluation(models):
     good, poor = models["good"], models["poor"]
     values = good.values("ndcg@10")
     expected = describe_distribution(values, True, SHARES, (0.1, 0.25), 0.95)
@@ -96,7 +93,6 @@ def test_distribution_of_an_evaluation(models: dict[str, se.Evaluation]) -> None
     )
     with raises(InvalidMetricError, metric="coverage@10"):
         good.distribution("coverage@10")
-    wrong: Any
     for wrong in ({"quantiles": [1.0]}, {"worst": [10]}, {"level": 95}):
         with raises(InvalidDataError):
             good.distribution("ndcg@10", **wrong)
@@ -108,7 +104,7 @@ def test_distribution_of_an_evaluation(models: dict[str, se.Evaluation]) -> None
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.1])
-def test_losers(models: dict[str, se.Evaluation], margin: float) -> None:
+def test_losers(models, margin):
     good, poor = models["good"], models["poor"]
     losses = (good.values("ndcg@10") - poor.values("ndcg@10"))[poor.counted]
     (row,) = poor.losers(good, "ndcg@10", margin).to_dict("records")
@@ -118,7 +114,7 @@ def test_losers(models: dict[str, se.Evaluation], margin: float) -> None:
     assert row == expected | {"ci_low": ends.low, "ci_high": ends.high}
 
 
-def test_losers_by_segment_and_activity(models: dict[str, se.Evaluation]) -> None:
+def test_losers_by_segment_and_activity(models):
     good, poor = models["good"], models["poor"]
     plans = pd.Series(["free", "paid", None] * 80, name="plan")
     table = poor.losers(good, "ndcg@10", by=plans).rename(columns={"losers": "losses"})
@@ -133,14 +129,14 @@ def test_losers_by_segment_and_activity(models: dict[str, se.Evaluation]) -> Non
         without.losers(without, "ndcg@10", by="activity")
 
 
-def ranked(values: list[float], metric: str = "recall@10") -> se.Evaluation:
+def ranked(values, metric="recall@10"):
     """Return an evaluation of lists with a share of ten relevant items for each user."""
     lists = [[*range(round(10 * value)), *range(10, 20 - round(10 * value))] for value in values]
     truth = csr_matrix(np.tile(np.arange(20) < 10, (len(values), 1)).astype(float))
     return se.evaluate(se.Rankings.from_topk(lists, shape=(len(values), 20)), truth, metric)
 
 
-def test_lower_is_better_and_a_loss_of_the_margin_is_no_loss() -> None:
+def test_lower_is_better_and_a_loss_of_the_margin_is_no_loss():
     old, new = ranked([0.8, 0.3, 0.9]), ranked([0.7, 0.2, 0.7])
     assert new.losers(old, "recall@10", 0.1)["losers"].tolist() == [1]
     old, new = (ranked(values, "mean_rank") for values in ([1, 1, 1], [1, 0.5, 1]))

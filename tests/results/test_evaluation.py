@@ -1,10 +1,6 @@
 """What an evaluation has, what it lacks where lists or values were not kept, what it writes."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,11 +15,11 @@ from sparse_eval.results.details import SCHEMA
 
 
 @pytest.fixture(scope="module")
-def halves() -> tuple[se.Evaluation, se.Evaluation]:
+def halves():
     """The same users, as a whole and merged."""
     lists, gains, _ = problem()
 
-    def evaluate(a: int, b: int, users: Any) -> se.Evaluation:
+    def evaluate(a, b, users):
         part = se.Rankings.from_positions(lists.to_positions()[a:b])
         return se.evaluate(part, se.Relevance.from_csr(gains[a:b], users=users), MIXED)
 
@@ -31,7 +27,7 @@ def halves() -> tuple[se.Evaluation, se.Evaluation]:
     return evaluate(0, N_USERS, None), merged
 
 
-def test_what_needs_the_lists_says_so(halves: Any) -> None:
+def test_what_needs_the_lists_says_so(halves):
     ev, merged = halves
     for found in (merged, without_lists(ev, per_user=False)):
         for call in (
@@ -48,7 +44,7 @@ def test_what_needs_the_lists_says_so(halves: Any) -> None:
     assert merged.summary()[["random", "random_se", "lift"]].isna().all(axis=None)
 
 
-def test_numbers_are_asked_for_by_any_spelling(halves: Any) -> None:
+def test_numbers_are_asked_for_by_any_spelling(halves):
     for ev in halves:
         with raises(InvalidMetricError, metric="ndcg@3"):
             ev.replicates("ndcg@3")
@@ -63,7 +59,7 @@ def test_numbers_are_asked_for_by_any_spelling(halves: Any) -> None:
             ev.summary(2)
 
 
-def test_what_needs_the_values_of_the_users_says_so(halves: Any, tmp_path: Path) -> None:
+def test_what_needs_the_values_of_the_users_says_so(halves, tmp_path):
     without = without_lists(halves[0], per_user=False)
     assert without.mean() == halves[0].mean()
     for call in (
@@ -81,7 +77,7 @@ def test_what_needs_the_values_of_the_users_says_so(halves: Any, tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_writes_the_same_whatever_was_kept(halves: Any, tmp_path: Path) -> None:
+def test_writes_the_same_whatever_was_kept(halves, tmp_path):
     ev, merged = halves
     text = merged.to_json(tmp_path / "a.json")
     assert (tmp_path / "a.json").read_text(encoding="utf-8") == text
@@ -109,7 +105,7 @@ def test_writes_the_same_whatever_was_kept(halves: Any, tmp_path: Path) -> None:
     assert repr(merged) == repr(ev)
 
 
-def test_nothing_can_be_changed_through_what_it_returns() -> None:
+def test_nothing_can_be_changed_through_what_it_returns():
     ev = some()
     ev.names.append("x")
     ev.mean()["x"] = 0.0
@@ -121,7 +117,7 @@ def test_nothing_can_be_changed_through_what_it_returns() -> None:
     assert ev.about == {}
 
 
-def test_curves_examples_and_inputs_are_remembered() -> None:
+def test_curves_examples_and_inputs_are_remembered():
     clicks = se.datasets.synthetic(n_users=300, n_items=80, seed=1)
     holdout = se.split.random(clicks, seed=1)
     data = se.train_als(holdout.train, factors=8), holdout
@@ -160,7 +156,7 @@ def test_curves_examples_and_inputs_are_remembered() -> None:
     assert [e["user"] for e in ranks["examples"]][:8] == [e["user"] for e in found["examples"]][:8]
 
 
-def test_long_lists_are_cut_and_counted() -> None:
+def test_long_lists_are_cut_and_counted():
     lists = se.Rankings.from_topk([np.arange(100)] * 2)
     truth = csr_matrix(np.pad(np.ones((2, 40)), ((0, 0), (100, 0))))
     example = se.evaluate(lists, truth, "map").record["examples"][0]

@@ -1,10 +1,6 @@
 """One user's list: with the names of its items, and made again where it was not kept."""
 
-from __future__ import annotations
-
 import pickle
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -17,7 +13,7 @@ import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
 
 
-def labelled() -> se.Evaluation:
+def labelled():
     lists = pd.DataFrame(
         {"user": ["u", "u", "u", "v"], "item": ["a", "b", "c", "a"], "rank": [1, 2, 3, 1]}
     )
@@ -32,12 +28,12 @@ FILMS = pd.DataFrame(
 )
 
 
-def test_every_column_of_a_table_is_beside_its_item(tmp_path: Path) -> None:
+def test_every_column_of_a_table_is_beside_its_item(tmp_path):
     ev = labelled()
     plain = ev.explain("u")
     with_items = FILMS.rename_axis("item").reset_index()
     with_items.to_csv(tmp_path / "films.tsv.gz", index=False, sep="\t")
-    tables: list[Any] = [FILMS.iloc[::-1], with_items, pa.Table.from_pandas(with_items)]
+    tables = [FILMS.iloc[::-1], with_items, pa.Table.from_pandas(with_items)]
     for table in [*tables, tmp_path / "films.tsv.gz"]:
         found = ev.explain("u", item_names=table)
         assert list(found) == ["rank", "item", "title", "year", *list(plain)[2:]]
@@ -48,7 +44,7 @@ def test_every_column_of_a_table_is_beside_its_item(tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(found[list(plain)], plain)
 
 
-def test_columns_are_named_by_number() -> None:
+def test_columns_are_named_by_number():
     ev = se.evaluate(se.Rankings.from_topk([[0, 2]]), csr_matrix([[0, 1, 3, 2]]), "mrr@2")
     found = ev.explain(0, item_names={0: "w", 1: 1979, 2: "y", 3: "z"})
     assert found["name"].tolist() == ["w", "y", "z", 1979]  # missed ones by their gains
@@ -67,12 +63,12 @@ def test_columns_are_named_by_number() -> None:
         {},
     ],
 )
-def test_refuses_names_that_do_not_fit(names: Any) -> None:
+def test_refuses_names_that_do_not_fit(names):
     with raises(InvalidDataError):
         labelled().explain("u", item_names=names)
 
 
-def test_a_list_that_was_not_kept_is_made_again(tmp_path: Path) -> None:
+def test_a_list_that_was_not_kept_is_made_again(tmp_path):
     kept, without = in_memory(TEXT), in_memory(TEXT, keep="totals")
     user = TEXT[7]
     pd.testing.assert_frame_equal(without.explain(user), kept.explain(user))

@@ -1,16 +1,12 @@
 """Confidence intervals: against scipy called directly, and how often they hold the truth."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numpy.typing import NDArray
 from raising import raises
 from scipy import stats
 from scipy.sparse import csr_matrix
@@ -19,11 +15,9 @@ import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.results import intervals
 
-Array = NDArray[Any]
-
 
 @pytest.fixture(scope="module")
-def evaluation() -> se.Evaluation:
+def evaluation():
     """Evaluate lists of 3,000 users that are neither good nor bad."""
     rng = np.random.default_rng(5)
     n_users, n_items = 3000, 300
@@ -34,7 +28,7 @@ def evaluation() -> se.Evaluation:
     return se.evaluate(lists, held_out.astype(float), names)
 
 
-def test_many_values_have_the_interval_of_student(evaluation: se.Evaluation) -> None:
+def test_many_values_have_the_interval_of_student(evaluation):
     for level in (0.8, 0.95):
         summary = evaluation.summary(level)
         for name in ("ndcg@10", "recall@20", "mrr@20"):
@@ -46,7 +40,7 @@ def test_many_values_have_the_interval_of_student(evaluation: se.Evaluation) -> 
             assert found == pytest.approx(list(expected), rel=1e-12)
 
 
-def test_few_values_have_that_of_a_bootstrap() -> None:
+def test_few_values_have_that_of_a_bootstrap():
     values = np.random.default_rng(0).beta(1, 5, intervals.FEWEST_FOR_T - 1)
     found = intervals.interval_of_mean(values, 0.9)
     expected = stats.bootstrap(
@@ -60,7 +54,7 @@ def test_few_values_have_that_of_a_bootstrap() -> None:
     assert intervals.interval_of_mean(values[::-1], 0.9) == found  # whatever the order of users
 
 
-def test_numbers_out_of_range_have_none() -> None:
+def test_numbers_out_of_range_have_none():
     values = np.array([1.7e308, -1.7e308] * 100)
     assert intervals.interval_of_mean(values, 0.95).method == "t"
     found = intervals.interval_of_mean(values[:-2], 0.95)
@@ -68,7 +62,7 @@ def test_numbers_out_of_range_have_none() -> None:
 
 
 @given(arrays(np.float64, st.integers(0, 40), elements=st.floats(0, 1, width=32)))
-def test_an_interval_is_around_the_mean(values: Array) -> None:
+def test_an_interval_is_around_the_mean(values):
     low, high, method = intervals.interval_of_mean(values, 0.95)
     if method == "none":
         assert np.isnan([low, high]).all()
@@ -80,7 +74,7 @@ def test_an_interval_is_around_the_mean(values: Array) -> None:
         assert low == high == values[0]
 
 
-def test_a_number_that_no_group_changes_has_an_interval_of_no_width() -> None:
+def test_a_number_that_no_group_changes_has_an_interval_of_no_width():
     replicates = intervals.jackknife(0.5, np.full(20, 0.5), np.arange(1, 21))
     assert replicates == pytest.approx(np.full(20, 0.5), rel=1e-12)
     assert intervals.interval_of_replicates(0.5, np.full(20, 0.5), 0.95) == (0.5, 0.5, "jackknife")
@@ -90,6 +84,6 @@ def test_a_number_that_no_group_changes_has_an_interval_of_no_width() -> None:
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.5, 95, math.nan, "0.95", None, True])
-def test_levels_are_between_0_and_1(evaluation: se.Evaluation, level: Any) -> None:
+def test_levels_are_between_0_and_1(evaluation, level):
     with raises(InvalidDataError, argument="level"):
         evaluation.summary(level)

@@ -1,10 +1,5 @@
 """Intervals of numbers about all users together: one kind, however the users were cut."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
-from typing import Any
-
 import jackknife
 import numpy as np
 import oracle
@@ -26,9 +21,7 @@ import sparse_eval as se
 from sparse_eval.results.intervals import N_GROUPS
 
 
-def evaluate(
-    rows: Sequence[int] | slice = slice(None), labels: Any = None, **options: Any
-) -> se.Evaluation:
+def evaluate(rows=slice(None), labels=None, **options):
     """Evaluate some users of the problem, each under its own label."""
     lists, gains, _ = problem()
     users = None if labels is None else np.array(labels, object)[rows].tolist()
@@ -40,7 +33,7 @@ def evaluate(
     )
 
 
-def plain(name: str) -> tuple[Callable[[Sequence[int]], float], list[int]]:
+def plain(name):
     """Return a number as a function of users that plain Python computes, and who counts."""
     rankings, gains, _ = problem()
     positions = rankings.to_positions().tocsr()
@@ -53,7 +46,7 @@ def plain(name: str) -> tuple[Callable[[Sequence[int]], float], list[int]]:
     ]
     counted = [row for row in range(N_USERS) if any(g > 0 for g in relevance[row].values())]
 
-    def number(users: Sequence[int]) -> float:
+    def number(users):
         kept = [counted[user] for user in users]
         if name.startswith("recall"):
             hits = sum(len({*lists[row][:3]} & {*relevant(row)}) for row in kept)
@@ -61,7 +54,7 @@ def plain(name: str) -> tuple[Callable[[Sequence[int]], float], list[int]]:
         formula = getattr(oracle, name.removesuffix("@3"))
         return formula([lists[r] for r in kept], [relevance[r] for r in kept], [], PROBLEM_ITEMS, 3)
 
-    def relevant(row: int) -> list[int]:
+    def relevant(row):
         return [item for item, gain in relevance[row].items() if gain > 0]
 
     return number, counted
@@ -71,7 +64,7 @@ def plain(name: str) -> tuple[Callable[[Sequence[int]], float], list[int]]:
     ("name", "labels"),
     [("coverage@3", None), ("gini@3", shuffled()), ("recall(average=micro)@3", TEXT)],
 )
-def test_intervals_are_those_of_a_plain_jackknife(name: str, labels: list[Any] | None) -> None:
+def test_intervals_are_those_of_a_plain_jackknife(name, labels):
     ev = evaluate(labels=labels)
     number, counted = plain(name)
     assert ev[name] == pytest.approx(number(range(len(counted))), rel=1e-12)
@@ -88,12 +81,12 @@ def test_intervals_are_those_of_a_plain_jackknife(name: str, labels: list[Any] |
     assert row["ci_high"] == pytest.approx(ev[name] + half, rel=1e-9)
 
 
-def test_comparisons_are_paired_whatever_the_order_of_the_users() -> None:
+def test_comparisons_are_paired_whatever_the_order_of_the_users():
     gains = problem()[1]
     rng = np.random.default_rng(3)
     other_ids = rng.permuted(np.tile(np.arange(PROBLEM_ITEMS), (N_USERS, 1)), axis=1)[:, :5]
 
-    def other(rows: Any) -> se.Evaluation:
+    def other(rows):
         relevance = se.Relevance.from_csr(gains[rows], users=[TEXT[row] for row in rows])
         lists = se.Rankings.from_topk(other_ids[rows], shape=(len(rows), PROBLEM_ITEMS))
         return se.evaluate(lists, relevance, ONE_NUMBER)
@@ -106,7 +99,7 @@ def test_comparisons_are_paired_whatever_the_order_of_the_users() -> None:
     # Against the plain jackknife of the difference.
     number, counted = plain("coverage@3")
 
-    def difference(users: Sequence[int]) -> float:
+    def difference(users):
         recommended = {item for user in users for item in other_ids[counted[user]][:3]}
         return number(users) - len(recommended) / PROBLEM_ITEMS
 
@@ -118,7 +111,7 @@ def test_comparisons_are_paired_whatever_the_order_of_the_users() -> None:
     assert row["p"] == pytest.approx(p, rel=1e-6, abs=1e-12)
 
 
-def test_merged_users_are_compared_with_labelled_ones() -> None:
+def test_merged_users_are_compared_with_labelled_ones():
     """Merged users with labels from 0 on are known as row numbers; labels say the same."""
     order = np.random.default_rng(1).permutation(N_USERS)
     labelled = evaluate(order, range(N_USERS))
@@ -130,7 +123,7 @@ def test_merged_users_are_compared_with_labelled_ones() -> None:
     assert (merged.compare(evaluate()).table["difference"] == 0).all()
 
 
-def test_too_few_users_have_no_interval() -> None:
+def test_too_few_users_have_no_interval():
     few = some(8)
     for ev in (few, without_lists(few), without_lists(few, per_user=False)):
         assert ev.replicates("coverage@2").shape == (0,)

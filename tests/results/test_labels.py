@@ -1,10 +1,5 @@
 """Users known by labels that are neither all text nor all whole numbers."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +8,7 @@ from raising import raises
 
 from sparse_eval.errors import InvalidDataError
 
-LABELS: dict[str, list[Any]] = {
+LABELS = {
     "of several types": [
         *range(100),
         *(f"u{n}" for n in range(100)),
@@ -24,7 +19,7 @@ LABELS: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
-def test_numbers_are_those_of_row_numbers(labels: list[Any]) -> None:
+def test_numbers_are_those_of_row_numbers(labels):
     named, expected = in_memory(labels), in_memory()
     # Which users are in a group of the jackknife, and what is drawn for them, depends on labels.
     columns = ["mean", "std", "n_users", "n_skipped"]
@@ -41,7 +36,7 @@ def test_numbers_are_those_of_row_numbers(labels: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
-def test_they_are_neither_merged_nor_saved(labels: list[Any], tmp_path: Path) -> None:
+def test_they_are_neither_merged_nor_saved(labels, tmp_path):
     ev = some(N_USERS, labels=labels)
     ev.summary()
     for call in (
@@ -60,7 +55,7 @@ def test_they_are_neither_merged_nor_saved(labels: list[Any], tmp_path: Path) ->
     assert len(pd.read_csv(tmp_path / "a.csv")) == N_USERS
 
 
-def test_whole_numbers_of_any_type_are_merged() -> None:
+def test_whole_numbers_of_any_type_are_merged():
     ends = [-(2**63), 2**63 - 1, 0, -5]
     for kind in ("list", np.int64, object, "Int64"):
         users = ends if kind == "list" else pd.Index(ends, dtype=kind)

@@ -1,10 +1,7 @@
 """Evaluations of blocks of users: merged in any way, they are the evaluation of all users."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from evaluations import MIXED, some, without_lists
@@ -17,11 +14,11 @@ from scipy.sparse import csr_matrix
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.inputs.axes import Axis
-from sparse_eval.results.parts import CandidateCounts, Part, Retrieval, SeenCounts, merge_parts
+from sparse_eval.results.parts import CandidateCounts, Retrieval, SeenCounts, merge_parts
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> tuple[Any, csr_matrix]:
+def problems(draw):
     """Draw lists and gains of some users."""
     n_users = draw(st.integers(1, 14))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -35,7 +32,7 @@ def problems(draw: st.DrawFn) -> tuple[Any, csr_matrix]:
 
 @settings(max_examples=25)
 @given(st.data())
-def test_any_cut_in_any_order_with_repetitions_gives_the_same_bits(data: st.DataObject) -> None:
+def test_any_cut_in_any_order_with_repetitions_gives_the_same_bits(data):
     ids, gains = data.draw(problems())
     n_users = len(ids)
     metrics = [name for name in every_metric() if name not in LARGEST]
@@ -43,7 +40,7 @@ def test_any_cut_in_any_order_with_repetitions_gives_the_same_bits(data: st.Data
     ends = list(pairwise(sorted({0, n_users} | inner)))
     assume(all((gains[a:b] > 0).nnz for a, b in ends))
 
-    def evaluate(a: int, b: int, users: Any) -> se.Evaluation:
+    def evaluate(a, b, users):
         lists = se.Rankings.from_topk(ids[a:b], shape=(b - a, N_ITEMS))
         return se.evaluate(lists, se.Relevance.from_csr(gains[a:b], users=users), metrics)
 
@@ -55,7 +52,7 @@ def test_any_cut_in_any_order_with_repetitions_gives_the_same_bits(data: st.Data
     same_bits(blocks[0].merge() if len(ends) == 1 else blocks[0], evaluate(0, n_users, None))
 
 
-def test_says_what_differs() -> None:
+def test_says_what_differs():
     one = some()
     train = csr_matrix(np.eye(10, N_ITEMS))
     novel = {"metrics": ["novelty@3"]}
@@ -76,7 +73,7 @@ def test_says_what_differs() -> None:
                 a.merge(b).mean()
 
 
-def test_refuses_a_user_in_two_blocks() -> None:
+def test_refuses_a_user_in_two_blocks():
     for one, other in (
         (some(), some(first=5)),
         (some(keep="totals"), some(first=5, keep="totals")),
@@ -90,20 +87,20 @@ def test_refuses_a_user_in_two_blocks() -> None:
             one.merge(other)
 
 
-def test_keeps_the_values_of_a_block_that_is_there_twice() -> None:
+def test_keeps_the_values_of_a_block_that_is_there_twice():
     one, again = some(), some(keep="totals")
     for found in (one.merge(again), again.merge(one)):
         same_bits(found, some())
 
 
-def test_accepts_users_between_those_of_another_block_by_their_values() -> None:
+def test_accepts_users_between_those_of_another_block_by_their_values():
     one, other = some(labels=[*range(0, 20, 2)]), some(first=1, labels=[*range(1, 20, 2)])
     assert one.merge(other).per_user.index.tolist() == list(range(20))
     with raises(InvalidDataError):
         without_lists(one, per_user=False).merge(other)
 
 
-def test_tells_blocks_without_labels_apart_by_their_results() -> None:
+def test_tells_blocks_without_labels_apart_by_their_results():
     alike = [
         se.evaluate(se.Rankings.from_topk([[item, 3]]), csr_matrix(np.eye(4)[[item]]), "mrr@2")
         for item in (0, 1)
@@ -122,12 +119,12 @@ def test_tells_blocks_without_labels_apart_by_their_results() -> None:
 # Parts, as they come from workers.
 
 
-def part_of(first: int = 0, *, per_user: bool = True, **options: object) -> Part:
+def part_of(first=0, *, per_user=True, **options):
     (part,) = without_lists(some(first=first, **options), per_user=per_user)._parts
     return part
 
 
-def test_values_are_kept_only_if_every_part_has_them() -> None:
+def test_values_are_kept_only_if_every_part_has_them():
     parts = [part_of(10), part_of(), part_of(20, per_user=False)]
     values = merge_parts(parts[:2]).values
     assert values is not None
@@ -137,7 +134,7 @@ def test_values_are_kept_only_if_every_part_has_them() -> None:
     assert merged.span.n == 30
 
 
-def test_lists_that_were_made_in_different_ways_are_not_merged() -> None:
+def test_lists_that_were_made_in_different_ways_are_not_merged():
     one, other = part_of(per_user=False), part_of(10, per_user=False)
     key = one.key | {"retrieval": "top_k"}
     ranked = replace(one, key=key, retrieval=Retrieval("top_k", 3, 2, 1, 5, 6, 7))
@@ -147,7 +144,7 @@ def test_lists_that_were_made_in_different_ways_are_not_merged() -> None:
     assert both.retrieval == Retrieval("top_k", 7, 3, 3, 5, 7, 9)
 
 
-def test_counts_about_users_are_added_up() -> None:
+def test_counts_about_users_are_added_up():
     one, other = (
         replace(
             part_of(first, per_user=False),

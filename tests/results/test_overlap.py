@@ -1,9 +1,6 @@
 """Rank-biased overlap of lists: against its definition, published values, and what is refused."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from hypothesis import given
@@ -18,7 +15,7 @@ N_ITEMS = 8
 lists = st.lists(st.integers(0, N_ITEMS - 1), unique=True)
 
 
-def plain(one: Sequence[int], other: Sequence[int], p: float) -> float:
+def plain(one, other, p):
     """Webber, Moffat and Zobel 2010, equation 32."""
     short, long = sorted((one, other), key=len)
     s, n = len(short), len(long)
@@ -32,13 +29,13 @@ def plain(one: Sequence[int], other: Sequence[int], p: float) -> float:
     return (1 - p) / p * total + ((x[n] - x[s]) / n + x[s] / s) * p**n
 
 
-def rankings(rows: list[list[int]]) -> se.Rankings:
+def rankings(rows):
     ids = [row + [-1] * (N_ITEMS - len(row)) for row in rows]
     return se.Rankings.from_topk(ids, shape=(len(rows), N_ITEMS))
 
 
 @given(st.lists(st.tuples(lists, lists), min_size=1, max_size=5), st.floats(0.05, 0.99))
-def test_equals_its_definition(pairs: list[tuple[list[int], list[int]]], p: float) -> None:
+def test_equals_its_definition(pairs, p):
     ones, others = rankings([a for a, _ in pairs]), rankings([b for _, b in pairs])
     found = se.rbo(ones, others, p=p)
     expected = [plain(*pair, p) for pair in pairs]
@@ -47,7 +44,7 @@ def test_equals_its_definition(pairs: list[tuple[list[int], list[int]]], p: floa
     np.testing.assert_allclose(se.rbo(ones, ones, p=p).dropna(), 1.0)
 
 
-def test_evaluations_are_matched_by_label() -> None:
+def test_evaluations_are_matched_by_label():
     ones = se.Rankings.from_topk([[0, 1], [1, 2]], users=["ann", "bob"], items=["x", "y", "z"])
     others = se.Rankings.from_topk([[1, 2], [2, 1]], users=["bob", "cid"], items=["x", "y", "z"])
     found = se.rbo(ones, others)
@@ -59,7 +56,7 @@ def test_evaluations_are_matched_by_label() -> None:
     assert se.rbo(*evs)["bob"] == 1.0
 
 
-def test_refuses_what_are_no_complete_lists_and_other_weights() -> None:
+def test_refuses_what_are_no_complete_lists_and_other_weights():
     whole = rankings([[0, 1, 2]])
     gapped = se.Rankings.from_positions(csr_matrix([[1, 0, 3]]))
     tied = se.Rankings.from_scores([[1.0, 1.0, 0.0]], ties="average")

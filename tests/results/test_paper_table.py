@@ -1,7 +1,5 @@
 """Test comparisons as tables for papers."""
 
-from __future__ import annotations
-
 import math
 import re
 
@@ -19,17 +17,17 @@ from sparse_eval.results.comparison import PaperTable
 
 
 @pytest.fixture(scope="module")
-def compared() -> se.Comparison:
+def compared():
     return se.compare(reporting.three(), "ndcg@10")
 
 
-def rows_of(text: str) -> dict[str, list[str]]:
+def rows_of(text):
     body = text.partition("\\midrule\n")[2].partition("\\bottomrule")[0]
     rows = [line.removesuffix(" \\\\").split(" & ") for line in body.splitlines()]
     return {model: [letter, *cells] for letter, model, *cells in rows}
 
 
-def test_means_best_and_marks(compared: se.Comparison) -> None:
+def test_means_best_and_marks(compared):
     evs = reporting.three()
     rows = rows_of(compared.to_latex(digits=6))
     assert list(rows) == list(evs)
@@ -45,7 +43,7 @@ def test_means_best_and_marks(compared: se.Comparison) -> None:
         assert "".join(marks) == "".join(sorted(letters[other] for other in others))
 
 
-def test_says_what_was_corrected_for(compared: se.Comparison) -> None:
+def test_says_what_was_corrected_for(compared):
     text = compared.to_latex(caption="Three models.", label="tab:three")
     assert "\\caption{Three models.}\n\\label{tab:three}\n" in text
     assert "paired t-test, p \\textless{} 0.05, " not in text  # the correction comes between
@@ -56,7 +54,7 @@ def test_says_what_was_corrected_for(compared: se.Comparison) -> None:
     assert any(line.startswith("Letters: better than the models of these") for line in lines)
 
 
-def test_signs_that_latex_reads_otherwise() -> None:
+def test_signs_that_latex_reads_otherwise():
     names = ['<a> | `b` "c"', "two\nlines", "--seed --- 3", "50%_x&y", "a{b}\\c~d^e#f$"]
     evs = dict.fromkeys(names, reporting.evaluate(1, 0.3))
     compared = se.compare(evs, "ndcg@10")
@@ -77,7 +75,7 @@ def test_signs_that_latex_reads_otherwise() -> None:
     assert "\\footnotesize\nMeans over 231 users; the best in bold.\\\\\nLetters:" in below
 
 
-def test_lower_is_better_has_an_arrow_and_negative_means_a_sign() -> None:
+def test_lower_is_better_has_an_arrow_and_negative_means_a_sign():
     evs = {
         name: se.evaluate(
             se.Rankings.from_topk(np.tile(lists, (4, 1))),
@@ -99,14 +97,14 @@ def test_lower_is_better_has_an_arrow_and_negative_means_a_sign() -> None:
     assert f"{mean:.2f}" in compared.to_markdown(digits=2)
 
 
-def test_of_folds_and_seeds() -> None:
+def test_of_folds_and_seeds():
     compared = cross().compare()
     rows = rows_of(compared.to_latex())
     assert len(rows) == len(compared.names)
     assert any("Nadeau and Bengio" in line for line in compared.to_markdown().splitlines())
 
 
-def test_refuses_means_of_other_users() -> None:
+def test_refuses_means_of_other_users():
     validation = csr_matrix(np.array([[1, 2, 0, 0], [2, 1, 0, 0], [0, 1, 2, 0]], float))
     lists = {
         "a": [[0, 1, 2], [1, 0, 2], [2, 1, 0]],
@@ -121,7 +119,7 @@ def test_refuses_means_of_other_users() -> None:
         se.compare(evs).to_latex()
 
 
-def test_a_model_without_a_mean_is_not_the_best() -> None:
+def test_a_model_without_a_mean_is_not_the_best():
     """Whatever comes first, and however often it is compared."""
     none = math.nan
     rows = [("x", "y", none, 0.25, ""), ("x", "z", none, 0.5, ""), ("y", "z", 0.25, 0.5, "z")]
@@ -135,7 +133,7 @@ def test_a_model_without_a_mean_is_not_the_best() -> None:
         assert "\\textsuperscript{b}" in table.latex(2, None, None)
 
 
-def test_more_models_than_letters() -> None:
+def test_more_models_than_letters():
     evs = list(reporting.three().values())
     many = {f"m{i}": evs[i % 3] for i in range(28)}
     rows = rows_of(se.compare(many, "ndcg@10").to_latex())
@@ -145,8 +143,8 @@ def test_more_models_than_letters() -> None:
     assert rows["m0"][1].endswith(f"\\textsuperscript{{{','.join(others)}}}")
 
 
-def test_refuses_digits_out_of_range(compared: se.Comparison) -> None:
+def test_refuses_digits_out_of_range(compared):
     with raises(InvalidDataError, argument="digits"):
         compared.to_latex(digits=0)
     with raises(InvalidDataError, argument="digits"):
-        compared.to_markdown(digits=1.5)  # type: ignore[arg-type]
+        compared.to_markdown(digits=1.5)

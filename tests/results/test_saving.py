@@ -1,13 +1,10 @@
 """Saved and pickled evaluations: what comes back, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import math
 import pickle
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -37,7 +34,7 @@ ODD = [
 ]
 
 
-def make(labels: list[Any] | None, seed: int = 0) -> se.Evaluation:
+def make(labels, seed=0):
     rng = np.random.default_rng(seed)
     held_out = np.random.default_rng(1).random((len(labels or range(30)), 40)) < 0.1
     held_out[0] = False  # one is left out
@@ -53,12 +50,12 @@ LABELS = {
 }
 
 
-def again(ev: se.Evaluation) -> se.Evaluation:
+def again(ev):
     return pickle.loads(pickle.dumps(ev))  # noqa: S301 - our own
 
 
 @pytest.mark.parametrize(("kind", "users"), list(zip(KINDS, ["csv", "parquet"] * 4, strict=True)))
-def test_every_kind_comes_back_with_the_same_bits(kind: str, users: Any, tmp_path: Path) -> None:
+def test_every_kind_comes_back_with_the_same_bits(kind, users, tmp_path):
     ev = KINDS[kind]()
     pickled = again(ev)  # before anything was computed of it
     same_everything(ev, pickled)
@@ -74,7 +71,7 @@ def test_every_kind_comes_back_with_the_same_bits(kind: str, users: Any, tmp_pat
     assert names == [*kept, "summary.json", "totals.npz"]
 
 
-def test_what_needs_lists_works_after_pickling() -> None:
+def test_what_needs_lists_works_after_pickling():
     ev = in_memory()
     found = again(ev)
     pd.testing.assert_frame_equal(found.explain(3), ev.explain(3))
@@ -82,7 +79,7 @@ def test_what_needs_lists_works_after_pickling() -> None:
     assert found.record == ev.record  # with precision and recall
 
 
-def test_random_baseline_is_that_of_the_source() -> None:
+def test_random_baseline_is_that_of_the_source():
     """A source that can be read twice is left behind, and so is read before it is pickled."""
     ev = some(keep="totals", memory=1 << 24)
     assert again(ev).random("ndcg@3") == ev.random("ndcg@3")
@@ -91,15 +88,15 @@ def test_random_baseline_is_that_of_the_source() -> None:
 
 
 @pytest.mark.parametrize("labels", [[1, "a", ("b", 2), b"c", 2.5], [0.5, 1.5, 2.5, 3.5, 4.5]])
-def test_users_with_labels_of_any_type_are_pickled(labels: Any) -> None:
+def test_users_with_labels_of_any_type_are_pickled(labels):
     ev = some(5, labels=labels)
     same_everything(ev, again(ev))
-    assert again(ev).users.tolist() == labels  # type: ignore[union-attr]
+    assert again(ev).users.tolist() == labels
 
 
 @pytest.mark.parametrize("users", ["csv", "parquet"])
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
-def test_labels_and_what_was_remembered_come_back(users: Any, labels: Any, tmp_path: Path) -> None:
+def test_labels_and_what_was_remembered_come_back(users, labels, tmp_path):
     ev = make(labels)
     about = {"factors": 64, "note": "<b>"}
     folder = ev.save(tmp_path / "results" / "als", table=users, about=about)
@@ -113,7 +110,7 @@ def test_labels_and_what_was_remembered_come_back(users: Any, labels: Any, tmp_p
     assert other.about == {"seed": 2}
 
 
-def test_what_cannot_be_saved_leaves_what_was(tmp_path: Path) -> None:
+def test_what_cannot_be_saved_leaves_what_was(tmp_path):
     ev = make(None)
     folder = ev.save(tmp_path / "als")
     files = {path: path.read_bytes() for path in folder.iterdir()}
@@ -124,14 +121,14 @@ def test_what_cannot_be_saved_leaves_what_was(tmp_path: Path) -> None:
         {"about": 3},
     ):
         with raises(InvalidDataError):
-            ev.save(folder, **options)  # type: ignore[arg-type]
+            ev.save(folder, **options)
     for labels in ([*range(29), "x"], [*range(29), 2**63]):
         with raises(InvalidDataError):
             make(labels).save(folder)
     assert {path: path.read_bytes() for path in folder.iterdir()} == files
 
 
-def test_refuses_what_is_not_what_was_saved(tmp_path: Path) -> None:
+def test_refuses_what_is_not_what_was_saved(tmp_path):
     path = make(None).save(tmp_path) / "summary.json"
     whole = json.loads(path.read_text())
     row = {"ndcg@5": whole["metrics"]["ndcg@5"] | {"mean": 0.5}}
@@ -157,7 +154,7 @@ def test_refuses_what_is_not_what_was_saved(tmp_path: Path) -> None:
             se.Evaluation.load(place)
 
 
-def test_refuses_each_file_that_was_changed_exchanged_or_lost(tmp_path: Path) -> None:
+def test_refuses_each_file_that_was_changed_exchanged_or_lost(tmp_path):
     folder = of_model().save(tmp_path / "a")
     other = make(None).save(tmp_path / "b")
     files = ["per_user.csv", "totals.npz"]
@@ -177,14 +174,12 @@ def test_refuses_each_file_that_was_changed_exchanged_or_lost(tmp_path: Path) ->
     assert list(se.Evaluation.load(folder).baselines) == ["popularity"]
 
 
-def test_a_save_that_is_interrupted_leaves_the_one_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_save_that_is_interrupted_leaves_the_one_before(tmp_path, monkeypatch):
     before, after = make(None), make(None, seed=2)
     before.save(tmp_path)
     files = {path: path.read_bytes() for path in tmp_path.iterdir()}
 
-    def interrupted(*_: Any, **__: Any) -> None:
+    def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(csv, "write_csv", interrupted)
@@ -195,15 +190,13 @@ def test_a_save_that_is_interrupted_leaves_the_one_before(
     assert se.Evaluation.load(tmp_path).mean() == before.mean()
 
 
-def test_what_is_replaced_while_it_is_read_is_read_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_replaced_while_it_is_read_is_read_again(tmp_path, monkeypatch):
     """Another process saves once the JSON has been read."""
     before, after = make(None), make(None, seed=2)
     before.save(tmp_path)
     read_files = saving.read_files
 
-    def replaced(*given: Any) -> Any:
+    def replaced(*given):
         monkeypatch.undo()
         after.save(tmp_path)
         return read_files(*given)
@@ -212,9 +205,7 @@ def test_what_is_replaced_while_it_is_read_is_read_again(
     same_everything(se.Evaluation.load(tmp_path), after)
 
 
-def test_files_are_removed_with_the_json_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_are_removed_with_the_json_first(tmp_path, monkeypatch):
     folder = make(None).save(tmp_path / "als", table="parquet")
     (folder / "per_user.txt").write_text("kept")
     make(None).save(folder, table="csv")
@@ -222,7 +213,7 @@ def test_files_are_removed_with_the_json_first(
     assert sorted(path.name for path in folder.iterdir()) == names
     unlink = Path.unlink
 
-    def interrupted(path: Path, *given: Any) -> None:
+    def interrupted(path, *given):
         unlink(path, *given)
         raise KeyboardInterrupt
 
@@ -233,7 +224,7 @@ def test_files_are_removed_with_the_json_first(
     assert sorted(file.name for file in folder.iterdir()) == names
 
 
-def test_files_that_a_save_removes_and_the_next_one_writes_stay_private(tmp_path: Path) -> None:
+def test_files_that_a_save_removes_and_the_next_one_writes_stay_private(tmp_path):
     lists, held = se.Rankings.from_topk([[0, 1], [1, 0]]), csr_matrix([[1.0, 0], [1, 0]])
     kept, not_kept = (se.evaluate(lists, held, "mrr@2", keep=keep) for keep in ("values", "totals"))
     kept.save(tmp_path)

@@ -1,16 +1,13 @@
 """Test groups of users, bands of items, and the precision-recall curve."""
 
-from __future__ import annotations
-
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 import oracle
 import pandas as pd
 import pytest
-from cases import Case, cases
+from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from raising import raises
@@ -23,7 +20,7 @@ from sparse_eval.errors import InvalidDataError, SparseEvalError
 pytestmark = pytest.mark.filterwarnings("ignore:no list has a rank 1")
 
 
-def many(no_relevant: Any = None, **options: Any) -> tuple[se.Evaluation, csr_matrix, csr_matrix]:
+def many(no_relevant=None, **options):
     rng = np.random.default_rng(4)
     train = rng.random((200, 40)) < rng.random(40) * 0.5
     train[:20] = False
@@ -35,7 +32,7 @@ def many(no_relevant: Any = None, **options: Any) -> tuple[se.Evaluation, csr_ma
     return ev, gains, csr_matrix(train)
 
 
-def test_groups_are_means_over_their_users() -> None:
+def test_groups_are_means_over_their_users():
     ev, gains, train = many()
     groups = np.array(["x", "y", "z"])[np.arange(200) % 3]
     table = ev.by(groups)
@@ -52,7 +49,7 @@ def test_groups_are_means_over_their_users() -> None:
     assert (ev.by(some)["n_users"] == ev.n_users).all()
 
 
-def mad(values: dict[Any, list[float]]) -> float:
+def mad(values):
     """Elliot 0.3.1, UserMADranking.eval: the mean difference of the averages of all pairs."""
     averages = [sum(group) / len(group) for group in values.values()]
     differences = [abs(a - b) for a, b in itertools.combinations(averages, 2)]
@@ -60,13 +57,13 @@ def mad(values: dict[Any, list[float]]) -> float:
 
 
 @given(cases(), st.lists(st.sampled_from("abc"), min_size=6, max_size=6))
-def test_deviation_is_the_mean_difference_of_groups(case: Case, labels: list[str]) -> None:
+def test_deviation_is_the_mean_difference_of_groups(case, labels):
     names = ["ndcg@3", "recall@5", "mrr"]
     ev = se.evaluate(*case.matrices, names)
     labels = labels[: len(case.ranked)]
     table = ev.deviation(labels)
     for name in names:
-        groups: dict[str, list[float]] = {}
+        groups = {}
         for label, value in zip(labels, ev.values(name), strict=True):
             if not math.isnan(value):
                 groups.setdefault(label, []).append(value)
@@ -75,7 +72,7 @@ def test_deviation_is_the_mean_difference_of_groups(case: Case, labels: list[str
         assert table.loc[name, "n_users"] == ev.n_users
 
 
-def test_groups_at_random_deviate_by_chance() -> None:
+def test_groups_at_random_deviate_by_chance():
     ev, *_ = many()
     rng = np.random.default_rng(0)
     draws = [ev.deviation(rng.integers(5, size=200)).loc["ndcg@10"] for _ in range(60)]
@@ -85,13 +82,13 @@ def test_groups_at_random_deviate_by_chance() -> None:
     assert chance.mean() > 10 * error
 
 
-def test_deviation_needs_groups_of_users() -> None:
+def test_deviation_needs_groups_of_users():
     ev, *_ = many()
     with raises(InvalidDataError, user=1):
         ev.deviation({0: "a"})
     assert ev.deviation(["a"] * 200)["deviation"].isna().all()
     totals, (judged, gains, train) = many(keep="totals")[0], many(no_relevant="zero")
-    wrong: list[Any] = [
+    wrong = [
         (ev.deviation, "popularity"),
         (totals.deviation, "activity"),
         (judged.by, ["a"] * 5),
@@ -109,7 +106,7 @@ def test_deviation_needs_groups_of_users() -> None:
             function(groups)
 
 
-def test_activity_has_cold_users_and_even_bands() -> None:
+def test_activity_has_cold_users_and_even_bands():
     ev, _, train = many()
     table = ev.by("activity", bands=3).xs("recall@10", level="metric")
     counts = np.diff(train.indptr)[ev.n_relevant > 0]
@@ -121,7 +118,7 @@ def test_activity_has_cold_users_and_even_bands() -> None:
         assert name == "cold" or n_users > ev.n_users / 6
 
 
-def test_bands_by_popularity_divide_the_relevant_items() -> None:
+def test_bands_by_popularity_divide_the_relevant_items():
     ev, gains, train = many()
     table = ev.by("popularity", bands=3)
     names = ["recall@10", "recall(average=micro)@10", "hit_rate@5"]
@@ -137,7 +134,7 @@ def test_bands_by_popularity_divide_the_relevant_items() -> None:
         assert found.to_dict() == pytest.approx(only.mean(), rel=1e-12)
 
 
-def test_equal_counts_stay_together() -> None:
+def test_equal_counts_stay_together():
     train = csr_matrix(np.eye(6))
     lists = se.Rankings.from_topk(np.tile([0, 1], (6, 1)), shape=(6, 6))
     ev = se.evaluate(lists, csr_matrix(np.ones((6, 6))), "recall@2", train=train)
@@ -149,7 +146,7 @@ def test_equal_counts_stay_together() -> None:
 
 
 @given(cases())
-def test_precision_recall_equals_the_oracle(case: Case) -> None:
+def test_precision_recall_equals_the_oracle(case):
     ev = se.evaluate(*case.matrices, "recall@1")
     users = [
         (ranked, gains, None)
@@ -168,7 +165,7 @@ def test_precision_recall_equals_the_oracle(case: Case) -> None:
             assert precision == pytest.approx(math.fsum(best) / len(users), rel=1e-12)
 
 
-def best_precision(k: int, level: float, ranked: oracle.Ranked, gains: oracle.Gains) -> float:
+def best_precision(k, level, ranked, gains):
     relevant = {item for item, gain in gains.items() if gain > 0}
     best = 0.0
     for rank in range(1, k + 1):
@@ -179,7 +176,7 @@ def best_precision(k: int, level: float, ranked: oracle.Ranked, gains: oracle.Ga
     return best
 
 
-def test_precision_recall_refuses_uncertain_positions_and_bad_depths() -> None:
+def test_precision_recall_refuses_uncertain_positions_and_bad_depths():
     tied = se.Rankings.from_scores([[1.0, 1.0]], ties="average")
     ev = se.evaluate(tied, csr_matrix([[1, 0]]), "ndcg@1")
     with raises(InvalidDataError):

@@ -1,11 +1,8 @@
 """Parts of evaluations as bytes: they come back with the same bits, or not at all."""
 
-from __future__ import annotations
-
 import io
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,19 +10,18 @@ from evaluations import some, without_lists
 from merge_cases import every_metric
 from raising import raises
 
-import sparse_eval as se
 from sparse_eval.core.exact_sums import Moments
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.metrics.random_baseline import Expectation, RandomSums
-from sparse_eval.results.parts import Part, Retrieval, pack, unpack
+from sparse_eval.results.parts import Retrieval, pack, unpack
 
 
-def part_of(ev: se.Evaluation, *, per_user: bool = True, random: bool = False) -> Part:
+def part_of(ev, *, per_user=True, random=False):
     (part,) = without_lists(ev, per_user=per_user)._parts
     return replace(part, random=ev._random) if random else part
 
 
-def comes_back(part: Part) -> None:
+def comes_back(part):
     """Check that a part is read as it was written, with the same types and every bit."""
     packed = pack(part)
     found = unpack(packed)
@@ -43,7 +39,7 @@ LABELS = {
 
 @pytest.mark.parametrize("per_user", [True, False])
 @pytest.mark.parametrize("labels", LABELS)
-def test_every_metric_comes_back(labels: str, per_user: bool) -> None:
+def test_every_metric_comes_back(labels, per_user):
     ev = some(40, labels=LABELS[labels], metrics=every_metric())
     part = part_of(ev, per_user=per_user)
     assert part.ratios
@@ -51,7 +47,7 @@ def test_every_metric_comes_back(labels: str, per_user: bool) -> None:
     comes_back(part)
 
 
-def test_rare_values_come_back() -> None:
+def test_rare_values_come_back():
     part = part_of(some(labels="text", metrics=every_metric()), random=True)
     random, (key, counts) = part.random, next(iter(part.lists.items()))
     assert random is not None
@@ -61,7 +57,7 @@ def test_rare_values_come_back() -> None:
         Moments(3, -(7**700), 11**1200, rest)
         for rest in (math.inf, -math.inf, math.nan, -math.nan, 0.0, -0.0)
     ]
-    totals: list[dict[str, Any]] = [
+    totals = [
         *({"random": (one, *random[1:])} for one in (None, unknown, zero)),
         {"random": (RandomSums((Moments(),), ()), *random[1:])},
         {"retrieval": Retrieval("top_k", 3, 2, 1, 0)},
@@ -73,7 +69,7 @@ def test_rare_values_come_back() -> None:
         comes_back(replace(part, **changed))
 
 
-def test_damage_is_refused_or_changes_nothing() -> None:
+def test_damage_is_refused_or_changes_nothing():
     part = part_of(some(5))
     packed = pack(part)
     refused = 0
@@ -103,7 +99,7 @@ def test_damage_is_refused_or_changes_nothing() -> None:
         {"0": np.array([{}], object)},  # a pickle
     ],
 )
-def test_refuses_other_arrays(arrays: dict[str, Any]) -> None:
+def test_refuses_other_arrays(arrays):
     with np.load(io.BytesIO(pack(part_of(some(5))))) as archive:
         changed = {**archive, **arrays}
     stream = io.BytesIO()

@@ -1,12 +1,8 @@
 """The table that people read, what it counts, and how many times better than random metrics are."""
 
-from __future__ import annotations
-
 import math
 import re
 import warnings
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,13 +17,13 @@ USUAL = [
 ]  # fmt: skip
 
 
-def rows_of(text: str) -> dict[str, list[str]]:
+def rows_of(text):
     """Return the cells of each metric, between two spaces or more."""
     table = text.partition("\n\n")[0].splitlines()
     return {line.split()[0]: re.split(r"  +", line.strip()) for line in (table[0], *table[2:])}
 
 
-def test_shows_means_intervals_and_baselines() -> None:
+def test_shows_means_intervals_and_baselines():
     ev = of_model()
     ev.baselines["<script>"] = ev
     assert "<script>" not in ev._repr_html_()
@@ -46,7 +42,7 @@ def test_shows_means_intervals_and_baselines() -> None:
     assert list(rows) == ["metric", *ev.names]
 
 
-def test_fits_into_80_columns() -> None:
+def test_fits_into_80_columns():
     clicks = se.datasets.synthetic(n_users=300, n_items=400, seed=1)
     holdout = se.split.random(clicks, seed=1)
     model = se.train_als(holdout.train, factors=4, iterations=2)
@@ -60,7 +56,7 @@ def test_fits_into_80_columns() -> None:
     assert ev._repr_html_().count("<tr>") == 1 + len(ev.names)
 
 
-def test_shows_what_is_drawn_only_once_it_is_known(tmp_path: Path) -> None:
+def test_shows_what_is_drawn_only_once_it_is_known(tmp_path):
     ev = in_memory()
     before = str(ev)
     assert len({len(line) for line in before.splitlines()[2 : 2 + len(ev.names)]}) == 1
@@ -78,7 +74,7 @@ def test_shows_what_is_drawn_only_once_it_is_known(tmp_path: Path) -> None:
     assert "random" in rows_of(str(blocks))["metric"]
 
 
-def test_says_who_was_evaluated() -> None:
+def test_says_who_was_evaluated():
     lists = se.Rankings.from_topk([[0, 1], [1, 2], [2, 0], [0, 2]], shape=(4, 3))
     gains = csr_matrix([[1, 0, 0], [0, 1, 0], [0, 0, 0], [1, 0, 0]])
     train = csr_matrix([[0, 0, 1], [0, 0, 0], [1, 0, 0], [0, 1, 0]])
@@ -91,7 +87,7 @@ def test_says_who_was_evaluated() -> None:
     assert "1 left out (as trec_eval does)" in str(other)
 
 
-def test_counts_the_users_of_a_metric_where_they_differ() -> None:
+def test_counts_the_users_of_a_metric_where_they_differ():
     lists = se.Rankings.from_topk([[0, 1, 2], [-1, -1, -1]])
     ev = se.evaluate(lists, csr_matrix([[1, 0, 2], [0, 1, 0]]), ["fcp@3", "mrr@3"])
     rows = rows_of(str(ev))
@@ -104,7 +100,7 @@ def test_counts_the_users_of_a_metric_where_they_differ() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"keep": "totals", "memory": 1 << 24}])
-def test_counts_what_users_have_in_train(options: dict[str, Any], tmp_path: Path) -> None:
+def test_counts_what_users_have_in_train(options, tmp_path):
     rng = np.random.default_rng(0)
     n = 700
     ids = rng.permuted(np.tile(np.arange(30), (n, 1)), axis=1)[:, :5]
@@ -117,7 +113,7 @@ def test_counts_what_users_have_in_train(options: dict[str, Any], tmp_path: Path
         np.take_along_axis(seen, ids, axis=1).sum(),
     )
 
-    def evaluate(a: int, b: int) -> se.Evaluation:
+    def evaluate(a, b):
         lists = se.Rankings.from_topk(ids[a:b], shape=(b - a, 30))
         relevance = se.Relevance.from_csr(csr_matrix(gains[a:b]), users=range(a, b))
         return se.evaluate(lists, relevance, "mrr@5", train=csr_matrix(seen[a:b] * 1.0), **options)
@@ -129,7 +125,7 @@ def test_counts_what_users_have_in_train(options: dict[str, Any], tmp_path: Path
     assert (without.n_cold, without.n_relevant_seen, without.n_listed_seen) == (None, None, None)
 
 
-def test_explicit_zeros_are_seen_but_no_training_data() -> None:
+def test_explicit_zeros_are_seen_but_no_training_data():
     train = csr_matrix(([0.0], ([0], [1])), shape=(2, 3))
     gains = csr_matrix([[0, 2, 0], [1, 0, 0]])
     ev = se.evaluate(se.Rankings.from_topk([[1, 0], [0, 1]]), gains, "mrr@2", train=train)
@@ -139,7 +135,7 @@ def test_explicit_zeros_are_seen_but_no_training_data() -> None:
 # Lift.
 
 
-def test_lift_says_how_many_times_better_than_random() -> None:
+def test_lift_says_how_many_times_better_than_random():
     lists = se.Rankings.from_topk([[0, 1, 2, 3], [0, 1, 2, 3]])
     gains = csr_matrix([[1, 0, 0, 0], [0, 1, 0, 0]])
     names = ["recall@2", "mean_rank", "percentile_rank", "utility@2"]
@@ -168,9 +164,7 @@ FEW = "too few users for the intervals of "
         (1, 1, 0, ""),  # no interval
     ],
 )
-def test_warns_of_means_that_rest_on_few_users(
-    n_users: int, n_hits: int, n_first: int, noted: str, tmp_path: Path
-) -> None:
+def test_warns_of_means_that_rest_on_few_users(n_users, n_hits, n_first, noted, tmp_path):
     ids = np.tile([1, 2], (n_users, 1))  # without the relevant item, with it at rank 2, or at 1
     ids[:n_hits] = [1, 0]
     ids[:n_first] = [0, 1]

@@ -1,11 +1,6 @@
 """Saved metrics of one's own, read by a process that has not registered them."""
 
-from __future__ import annotations
-
 import pickle
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,49 +21,49 @@ OWN = [
 NAMES = ["ndcg@3", *OWN, "coverage@3"]
 
 
-def register() -> None:
+def register():
     """Register a metric of each kind."""
 
     @se.register_metric("own_hits", "hits", higher_is_better=False)
-    def own_hits(s: Any) -> Any:
+    def own_hits(s):
         return np.asarray(s.hits, np.float64)
 
     kinds = Choice("kind", ("a", "b"), "which")
 
     @se.register_metric("own_pairs", "a number of each list", over="lists", options=[kinds])
-    def own_pairs(lists: Any, kind: str) -> Any:
+    def own_pairs(lists, kind):
         return np.full(lists.n_users, 2.0 if kind == "b" else 1.0)
 
     @se.register_metric("own_items", "items in lists", over="lists", per_user=False)
-    def own_items(lists: Any) -> float:
+    def own_items(lists):
         return float((lists.item_counts > 0).sum()) / 7
 
     # Blocks cannot be merged by what this one reads.
     @se.register_metric("own_lengths", "of lists", over="lists", per_user=False, cutoff="none")
-    def own_lengths(lists: Any) -> float:
+    def own_lengths(lists):
         return float(np.diff(lists.indptr).mean()) if lists.n_users else np.nan
 
     average = Choice("average", ("macro", "micro"), "how users are averaged")
 
     @se.register_metric("own_share", "of hits", options=[average])
-    def own_share(s: Any, average: str) -> Any:
+    def own_share(s, average):
         hits = np.asarray(s.hits, np.float64)
         return (hits, np.full(len(hits), 3.0)) if average == "micro" else hits / 3
 
 
-def forget() -> None:
+def forget():
     for name in OWN:
         REGISTRY.pop(name.partition("@")[0].partition("(")[0], None)
 
 
 @pytest.fixture(autouse=True)
-def registered() -> Iterator[None]:
+def registered():
     register()
     yield
     forget()
 
 
-def evaluate(rows: slice = slice(None), names: list[str] = NAMES, **options: Any) -> se.Evaluation:
+def evaluate(rows=slice(None), names=NAMES, **options):
     lists, gains, _ = problem()
     users = [f"u{row:03}" for row in range(*rows.indices(gains.shape[0]))]
     return se.evaluate(
@@ -79,7 +74,7 @@ def evaluate(rows: slice = slice(None), names: list[str] = NAMES, **options: Any
     )
 
 
-def test_keeps_every_number(tmp_path: Path) -> None:
+def test_keeps_every_number(tmp_path):
     ev = evaluate()
     folder = ev.save(tmp_path / "a")
     registered = se.Evaluation.load(folder)
@@ -97,7 +92,7 @@ def test_keeps_every_number(tmp_path: Path) -> None:
     assert "own items@3" in page.read_text(encoding="utf-8")
 
 
-def test_values_of_users_are_merged_without_the_formula(tmp_path: Path) -> None:
+def test_values_of_users_are_merged_without_the_formula(tmp_path):
     names = ["own_hits@3", "own_pairs(kind=b)@2", "own_items@3", OWN[4]]
     parts = [evaluate(rows, names) for rows in (slice(0, 99), slice(99, None))]
     expected = parts[0].merge(parts[1])
@@ -112,7 +107,7 @@ def test_values_of_users_are_merged_without_the_formula(tmp_path: Path) -> None:
             call()
 
 
-def test_another_metric_of_the_same_name_does_not_change_it(tmp_path: Path) -> None:
+def test_another_metric_of_the_same_name_does_not_change_it(tmp_path):
     ev = evaluate(names=["ndcg@3", "own_items@3", "own_hits@3"])
     numbers, folder = ev.mean(), ev.save(tmp_path / "a")
     forget()
@@ -120,7 +115,7 @@ def test_another_metric_of_the_same_name_does_not_change_it(tmp_path: Path) -> N
 
     # One number where there was one for each user.
     @se.register_metric("own_hits", "another", over="lists", per_user=False)
-    def own_hits(lists: Any) -> float:
+    def own_hits(lists):
         return 0.5
 
     found = se.Evaluation.load(folder)
@@ -129,7 +124,7 @@ def test_another_metric_of_the_same_name_does_not_change_it(tmp_path: Path) -> N
     np.testing.assert_array_equal(found.replicates("own_items@3"), ev.replicates("own_items@3"))
 
 
-def test_baselines_keep_numbers_of_their_own(tmp_path: Path) -> None:
+def test_baselines_keep_numbers_of_their_own(tmp_path):
     names = ["ndcg@3", "own_items@3", "own_hits@3"]
     ev = evaluate(names=names)
     ev.baselines["other"] = evaluate(slice(0, 99), names)

@@ -1,10 +1,5 @@
 """Comparisons by segments of the users: their numbers, their correction, what is refused."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -22,13 +17,13 @@ USERS = [f"u{n}" for n in range(230)]
 
 
 @pytest.fixture(scope="module")
-def pair() -> dict[str, se.Evaluation]:
+def pair():
     models = reporting.three(odd=True)
     return dict(zip(("a", "b"), models.values(), strict=False))
 
 
 @pytest.fixture(scope="module")
-def table() -> pd.DataFrame:
+def table():
     rng = np.random.default_rng(5)
     return pd.DataFrame(
         {
@@ -39,9 +34,7 @@ def table() -> pd.DataFrame:
     )
 
 
-def test_every_segment_is_compared_by_itself(
-    pair: dict[str, se.Evaluation], table: pd.DataFrame
-) -> None:
+def test_every_segment_is_compared_by_itself(pair, table):
     compared = se.compare(pair, "ndcg@10", by=table)
     a, b = (ev.per_user["ndcg@10"].dropna() for ev in pair.values())
     expected = []
@@ -64,9 +57,7 @@ def test_every_segment_is_compared_by_itself(
     assert f"country: {without} of {len(a)} users have none and are in no segment" in compared.notes
 
 
-def test_every_form_of_the_table_is_the_same(
-    pair: dict[str, se.Evaluation], table: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_every_form_of_the_table_is_the_same(pair, table, tmp_path):
     table.to_csv(tmp_path / "users.tsv.gz", index=False, sep="\t")
     expected = se.compare(pair, "ndcg@10", by=table)
     for by in (
@@ -84,9 +75,7 @@ def test_every_form_of_the_table_is_the_same(
     pd.testing.assert_frame_equal(same.table.drop(columns="by"), one.table.drop(columns="by"))
 
 
-def test_notes_display_and_papers_name_the_segments(
-    pair: dict[str, se.Evaluation], table: pd.DataFrame
-) -> None:
+def test_notes_display_and_papers_name_the_segments(pair, table):
     plans = table[["user", "plan"]]
     compared = se.compare(pair, ["ndcg@10", "coverage@10"], by=plans)
     assert set(compared.table["metric"]) == {"ndcg@10"}
@@ -114,12 +103,12 @@ def test_notes_display_and_papers_name_the_segments(
         "users.xlsx",
     ],
 )
-def test_refuses(pair: dict[str, se.Evaluation], by: Any) -> None:
+def test_refuses(pair, by):
     with raises(SparseEvalError):
         se.compare(pair, "ndcg@10", by=by)
 
 
-def test_bands_stay_in_their_order_and_numbers_whole() -> None:
+def test_bands_stay_in_their_order_and_numbers_whole():
     users = pd.Index([1, 2, 3, 4])
     ages = pd.Series([9, 15, 31, np.nan], users)
     bands = pd.cut(ages, [0, 10, 20, 100], labels=["young", "old", "ancient"])

@@ -1,33 +1,21 @@
 """The variances of pooled values against plain definitions, and against what was drawn."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 from cross_cases import corrected_variance, pool
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy import stats
 
 from sparse_eval.results.runs import Cells, error_of_numbers
-
-Array = NDArray[Any]
 
 #: Deviations of users, folds, seeds, users × folds, and the rest.
 EFFECTS = (0.8, 0.3, 0.2, 0.5, 0.6)
 
 
-def draw(
-    n_users: int,
-    n_folds: int,
-    n_seeds: int,
-    deviations: tuple[float, float, float, float, float],
-    seed: int,
-) -> Array:
+def draw(n_users, n_folds, n_seeds, deviations, seed):
     """Draw values that are sums of random effects: users, folds, seeds, users × folds, rest."""
     rng = np.random.default_rng(seed)
     users, folds, seeds, user_folds, residual = deviations
@@ -39,9 +27,7 @@ def draw(
 
 
 @given(st.integers(2, 9), st.integers(1, 5), st.integers(1, 4), st.integers(0, 99), st.floats(0, 2))
-def test_error_is_that_of_the_plain_definition(
-    n_users: int, n_folds: int, n_seeds: int, seed: int, ratio: float
-) -> None:
+def test_error_is_that_of_the_plain_definition(n_users, n_folds, n_seeds, seed, ratio):
     values = draw(n_users, n_folds, n_seeds, (1.0, 0.5, 0.3, 0.4, 0.6), seed)
     cells = Cells(values)
     expected, freedom = corrected_variance(values, ratio)
@@ -55,7 +41,7 @@ def test_error_is_that_of_the_plain_definition(
     assert cells.error(ratio).p_value(cells.mean) == pytest.approx(2 * stats.t.sf(abs(t), freedom))
 
 
-def test_folds_of_few_users_have_nadeau_and_bengio_s_variance() -> None:
+def test_folds_of_few_users_have_nadeau_and_bengio_s_variance():
     # Nothing but folds: (1 / K + n_test / n_train) times their variance.
     values = np.broadcast_to(np.array([0.1, 0.4, 0.2, 0.5, 0.3])[None, :, None], (30, 5, 2))
     error = Cells(values).error(0.25)
@@ -64,7 +50,7 @@ def test_folds_of_few_users_have_nadeau_and_bengio_s_variance() -> None:
 
 
 @given(st.integers(0, 99))
-def test_users_in_some_folds_only(seed: int) -> None:
+def test_users_in_some_folds_only(seed):
     rng = np.random.default_rng(seed)
     values = draw(12, 4, 2, (1.0, 0.2, 0.2, 0.3, 0.3), seed)
     values[rng.random((12, 4)) < 0.4] = np.nan
@@ -78,7 +64,7 @@ def test_users_in_some_folds_only(seed: int) -> None:
     assert cells.error(0.25).variance >= np.var(cells.users, ddof=1) / len(expected) - 1e-15
 
 
-def test_error_is_the_variance_of_the_mean_where_users_are_in_some_folds() -> None:
+def test_error_is_the_variance_of_the_mean_where_users_are_in_some_folds():
     """The mean over many draws; half of the users are in the first of four folds alone."""
     has = np.arange(60)[:, None] % 3 + 1 == np.arange(4)
     has[:30] = np.arange(4) == 0
@@ -94,7 +80,7 @@ def test_error_is_the_variance_of_the_mean_where_users_are_in_some_folds() -> No
     assert np.mean(errors) == pytest.approx(expected, rel=0.15)
 
 
-def test_equal_values_have_no_variance_and_one_user_no_interval() -> None:
+def test_equal_values_have_no_variance_and_one_user_no_interval():
     cells = Cells(np.full((20, 3, 2), 0.1))
     assert cells.error(0.5).p_value(0.0) == 1.0
     assert cells.error(0.5).interval(0.1, 0.95) == (0.1, 0.1, "pooled")
@@ -102,7 +88,7 @@ def test_equal_values_have_no_variance_and_one_user_no_interval() -> None:
     assert math.isnan(Cells(np.full((3, 2, 2), np.nan)).mean)
 
 
-def test_numbers_about_all_users() -> None:
+def test_numbers_about_all_users():
     rng = np.random.default_rng(0)
     numbers, replicates = rng.random((5, 3)), rng.random(20)
     error = error_of_numbers(numbers, replicates, 0.25)

@@ -1,9 +1,6 @@
 """Exact retrieval against its definition, to the last bit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 
 import numba
 import numpy as np
@@ -39,7 +36,7 @@ NEAR_TIES = pytest.param("near_ties", marks=pytest.mark.slow)  # nothing can be 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_both_oracles_agree(kind: str, dtype: type) -> None:
+def test_both_oracles_agree(kind, dtype):
     rng = np.random.default_rng(1)
     for scale in SCALES[dtype]:
         users, items = make_factors(rng, kind, (2, 30, 5), dtype, scale)
@@ -52,18 +49,14 @@ def test_both_oracles_agree(kind: str, dtype: type) -> None:
 
 
 @given(cases(), tilings(), threads)
-def test_lists_agree_with_the_oracle(
-    case: Case, tiling: dict[str, int], num_threads: int | None
-) -> None:
+def test_lists_agree_with_the_oracle(case, tiling, num_threads):
     with cut_into(tiling):
         result = case.top_k(num_threads=num_threads)
     check_top_k(case, result, k=case.k)
 
 
 @given(cases(), tilings(), threads)
-def test_ranks_agree_with_the_oracle(
-    case: Case, tiling: dict[str, int], num_threads: int | None
-) -> None:
+def test_ranks_agree_with_the_oracle(case, tiling, num_threads):
     with cut_into(tiling):
         result = case.ranks(case.k, num_threads=num_threads)
         full = case.ranks(num_threads=num_threads)
@@ -73,9 +66,7 @@ def test_ranks_agree_with_the_oracle(
 
 @settings(max_examples=20)
 @given(cases_of_any_floats(), tilings())
-def test_lists_and_ranks_of_any_floats_agree_with_the_oracle(
-    case: Case, tiling: dict[str, int]
-) -> None:
+def test_lists_and_ranks_of_any_floats_agree_with_the_oracle(case, tiling):
     with cut_into(tiling):
         lists, ranks, full = case.top_k(), case.ranks(case.k), case.ranks()
     check_top_k(case, lists, k=case.k)
@@ -84,7 +75,7 @@ def test_lists_and_ranks_of_any_floats_agree_with_the_oracle(
 
 
 @st.composite
-def cases_of_candidates(draw: st.DrawFn) -> Case:
+def cases_of_candidates(draw):
     case = draw(cases())
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     share = draw(st.sampled_from([0.0, 0.1, 0.5, 1.0]))
@@ -93,9 +84,7 @@ def cases_of_candidates(draw: st.DrawFn) -> Case:
 
 
 @given(cases_of_candidates(), threads)
-def test_lists_and_ranks_among_candidates_agree_with_the_oracle(
-    case: Case, num_threads: int | None
-) -> None:
+def test_lists_and_ranks_among_candidates_agree_with_the_oracle(case, num_threads):
     orders = case.orders()
     check_top_k(case, case.top_k(num_threads=num_threads), k=case.k, orders=orders)
     ranks = case.ranks(case.k, num_threads=num_threads)
@@ -105,7 +94,7 @@ def test_lists_and_ranks_among_candidates_agree_with_the_oracle(
 
 @pytest.mark.slow  # if the kernels run as Python
 @pytest.mark.parametrize("kind", KINDS)
-def test_thousands_of_items_of_every_kind(kind: str) -> None:
+def test_thousands_of_items_of_every_kind(kind):
     rng = np.random.default_rng(3)
     f = 200 if kind == "absorbed" else 12
     users, items = make_factors(rng, kind, (150, 2500, f), cold=0.02)
@@ -118,7 +107,7 @@ def test_thousands_of_items_of_every_kind(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["popular", "unit", NEAR_TIES])
-def test_groups_of_users_and_threads(kind: str) -> None:
+def test_groups_of_users_and_threads(kind):
     rng = np.random.default_rng(5)
     n_users = 30 if numba.config.DISABLE_JIT else 400 if kind == "near_ties" else 1100
     users, items = make_factors(rng, kind, (n_users, 3000, 12), cold=0.02)
@@ -136,7 +125,7 @@ def test_groups_of_users_and_threads(kind: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("f", [1, 64, 300])
-def test_lists_of_every_length(f: int) -> None:
+def test_lists_of_every_length(f):
     rng = np.random.default_rng(6)
     users, items = make_factors(rng, "popular", (40, 3000, f))
     items[1000:2000] = items[:1000]  # every long vector twice,
@@ -150,7 +139,7 @@ def test_lists_of_every_length(f: int) -> None:
 
 
 @pytest.mark.slow
-def test_real_factors(gowalla: Path) -> None:
+def test_real_factors(gowalla):
     train, test = se.datasets.load_parts(gowalla / "train.txt", gowalla / "test.txt")
     with np.load(gowalla / "als64.npz", allow_pickle=False) as model:
         factors = model["user_factors"], model["item_factors"]
@@ -171,7 +160,7 @@ def test_real_factors(gowalla: Path) -> None:
 MUCH_HELD_OUT = ["whole", "duplicates", "near_ties", "normal"]
 
 
-def much_held_out(kind: str) -> Case:
+def much_held_out(kind):
     """Hold out hundreds of items, so that each candidate's place among them is searched."""
     rng = np.random.default_rng(6)
     users, items = make_factors(rng, kind, (5, 900, 3))
@@ -186,7 +175,7 @@ def much_held_out(kind: str) -> Case:
 
 @pytest.mark.parametrize("most", [0, 300, pytest.param(4096, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", MUCH_HELD_OUT)
-def test_ranks_of_many_held_out_items(kind: str, most: int) -> None:
+def test_ranks_of_many_held_out_items(kind, most):
     case = much_held_out(kind)
     orders = case.orders()
     with cut_into({"most_held_out": most, "plain_candidates": 250, "plain_users": 2}):
@@ -196,7 +185,7 @@ def test_ranks_of_many_held_out_items(kind: str, most: int) -> None:
 
 
 @pytest.mark.parametrize("kind", MUCH_HELD_OUT)
-def test_candidates_and_functions_rank_alike(kind: str) -> None:
+def test_candidates_and_functions_rank_alike(kind):
     case = much_held_out(kind)
     orders = case.orders()
     own = replace(case, own=[list(range(900))] * len(case.users))
@@ -209,7 +198,7 @@ def test_candidates_and_functions_rank_alike(kind: str) -> None:
 
 
 @pytest.mark.slow  # if the kernels run as Python
-def test_time_grows_as_the_input_does() -> None:
+def test_time_grows_as_the_input_does():
     # Of the larger one each held-out item would be compared with each candidate 10^10 times.
     n_items = 200_000
     rng = np.random.default_rng(0)

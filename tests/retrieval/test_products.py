@@ -1,9 +1,6 @@
 """Biases, cosines and distances: every score as written out in plain Python."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +15,7 @@ from sparse_eval.errors import InvalidDataError
 SIMILARITIES = ["dot", "cosine", "euclidean"]
 
 
-def score(u: Any, v: Any, similarity: str, *biases: float | None) -> float:
+def score(u, v, similarity, *biases):
     u, v = [float(x) for x in u], [float(x) for x in v]
     total = 0.0
     if similarity == "cosine":
@@ -33,7 +30,7 @@ def score(u: Any, v: Any, similarity: str, *biases: float | None) -> float:
     return total
 
 
-def length(x: list[float], *, squared: bool = False) -> float:
+def length(x, *, squared=False):
     total = 0.0
     for value in x:
         total += value * value
@@ -49,9 +46,7 @@ def length(x: list[float], *, squared: bool = False) -> float:
     st.booleans(),
     st.booleans(),
 )
-def test_lists_and_ranks_are_exact(
-    seed: int, similarity: Any, dtype: type, of_biases: type, item: bool, user: bool, whole: bool
-) -> None:
+def test_lists_and_ranks_are_exact(seed, similarity, dtype, of_biases, item, user, whole):
     rng = np.random.default_rng(seed)
     n_users, n_items, width = 3, int(rng.integers(1, 60)), int(rng.integers(1, 9))
     users, items = (
@@ -61,7 +56,7 @@ def test_lists_and_ranks_are_exact(
         for n in (n_users, n_items)
     )
     users[0] = 0
-    options: dict[str, Any] = {"similarity": similarity}
+    options = {"similarity": similarity}
     if item:
         options["item_biases"] = rng.integers(-2, 3, n_items).astype(of_biases)
     if user:
@@ -86,21 +81,21 @@ def test_lists_and_ranks_are_exact(
 
 
 @pytest.mark.parametrize("power", [-1000, -500, 300, 500])
-def test_cosines_of_any_size(power: int) -> None:
+def test_cosines_of_any_size(power):
     users, items = np.array([[3.0, 4.0]]), np.ldexp([[3.0, 4.0], [4.0, 3.0], [0.0, 1.0]], power)
     found = se.top_k(se.factor_model(users, items, similarity="cosine"), 3)
     assert found.ids.tolist() == [[0, 1, 2]]
     assert found.scores[0].tolist() == pytest.approx([1.0, 0.96, 0.8])
 
 
-def test_vectors_of_zeros_have_cosine_0() -> None:
+def test_vectors_of_zeros_have_cosine_0():
     users, items = np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[-1.0, 0.0], [0.0, 0.0]])
     found = se.top_k(se.factor_model(users, items, similarity="cosine"), 2)
     assert found.ids.tolist() == [[1, 0], [0, 1]]
     assert found.scores.tolist() == [[0.0, -1.0], [0.0, 0.0]]
 
 
-def test_refuses_what_fits_to_no_factors() -> None:
+def test_refuses_what_fits_to_no_factors():
     users, items = np.ones((2, 3)), np.ones((4, 3))
     for options in [
         {"similarity": "manhattan"},
@@ -109,6 +104,6 @@ def test_refuses_what_fits_to_no_factors() -> None:
         {"user_biases": [1.0, np.nan]},
     ]:
         with raises(InvalidDataError):
-            se.factor_model(users, items, **options)  # type: ignore[arg-type]
+            se.factor_model(users, items, **options)
     with raises(InvalidDataError, argument="item_factors", row=1):
         se.factor_model(users, np.array([[0.0] * 3, [1e200] * 3]), similarity="euclidean")

@@ -1,14 +1,10 @@
 """Inputs that retrieval takes and refuses, and what it does to the process."""
 
-from __future__ import annotations
-
 import io
 import math
 import signal
 import sys
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +12,6 @@ import pytest
 from raising import raises, warns
 from retrieval_cases import (
     ALL,
-    Array,
     Case,
     accuracy,
     call,
@@ -41,13 +36,13 @@ from sparse_eval.retrieval.ranker import check_factors
 
 
 @pytest.fixture(scope="module")
-def plain() -> Case:
+def plain():
     rng = np.random.default_rng(9)
     users, items = make_factors(rng, "whole", (9, 40, 6))
     return make_case(rng, users, items, 7)
 
 
-LAYOUTS: dict[str, Callable[[Array], Array]] = {
+LAYOUTS = {
     "every third": lambda array: np.repeat(array, 3, axis=1)[:, ::3],
     "reversed": lambda array: array[::-1, ::-1].copy()[::-1, ::-1],
     "Fortran": np.asfortranarray,
@@ -58,7 +53,7 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_factors_of_any_layout(plain: Case, layout: str) -> None:
+def test_factors_of_any_layout(plain, layout):
     users, items = LAYOUTS[layout](plain.users), LAYOUTS[layout](plain.items)
     users.flags.writeable = items.flags.writeable = False
     expected = results_of(plain)
@@ -66,7 +61,7 @@ def test_factors_of_any_layout(plain: Case, layout: str) -> None:
         assert results_of(replace(plain, users=one, items=other)) == expected
 
 
-def test_seen_and_held_out_of_any_form(plain: Case) -> None:
+def test_seen_and_held_out_of_any_form(plain):
     """Rows are not sorted, indices have 64 bits, and nothing can be written."""
     expected = results_of(plain)
     for name in ("seen", "held_out"):
@@ -86,7 +81,7 @@ def test_seen_and_held_out_of_any_form(plain: Case) -> None:
             assert results_of(replace(plain, **{name: form})) == expected
 
 
-def test_takes_relevance_as_held_out(plain: Case) -> None:
+def test_takes_relevance_as_held_out(plain):
     relevance = Relevance.from_csr(plain.held_out)
     assert results_of(replace(plain, held_out=relevance)) == results_of(plain)
     # what is below the threshold is not relevant
@@ -99,7 +94,7 @@ def test_takes_relevance_as_held_out(plain: Case) -> None:
     )
 
 
-def test_a_smaller_held_out_matrix_is_padded(plain: Case) -> None:
+def test_a_smaller_held_out_matrix_is_padded(plain):
     rows, columns = 6, 31
     small = plain.held_out[:rows, :columns]
     assert np.count_nonzero(small.data)
@@ -111,7 +106,7 @@ def test_a_smaller_held_out_matrix_is_padded(plain: Case) -> None:
     check_ranks(replace(plain, held_out=padded), replace(plain, held_out=small).ranks(7), k=7)
 
 
-def test_users_in_any_order_and_more_than_once(plain: Case) -> None:
+def test_users_in_any_order_and_more_than_once(plain):
     everyone = plain.top_k()
     picked = [8, 0, 3, 3, 8, 1]
     for users in (picked, np.array(picked, np.uint8), np.repeat(picked, 2)[::2]):
@@ -122,7 +117,7 @@ def test_users_in_any_order_and_more_than_once(plain: Case) -> None:
         assert plain.top_k(users=nobody).ids.shape == (0, 7)
 
 
-def test_held_out_items_that_are_no_candidates_are_no_overlap(plain: Case) -> None:
+def test_held_out_items_that_are_no_candidates_are_no_overlap(plain):
     only_seen = sparse.csr_matrix(np.tile(np.arange(40.0) == 0, (9, 1)))
     held_out = sparse.csr_matrix(np.tile(np.arange(40.0) == 5, (9, 1)))
     case = Case(plain.users, plain.items, 7, only_seen, held_out, [0, 1], [1])
@@ -131,7 +126,7 @@ def test_held_out_items_that_are_no_candidates_are_no_overlap(plain: Case) -> No
         assert (ranks.items.tolist(), ranks.lengths.tolist()) == ([], [0] * 9)
 
 
-def test_takes_no_held_out_items_and_no_users(plain: Case) -> None:
+def test_takes_no_held_out_items_and_no_users(plain):
     for nothing in (sparse.csr_matrix(plain.shape), plain.held_out * 0, sparse.csr_matrix((0, 0))):
         for k in (5, None):
             ranks = replace(plain, held_out=nothing).ranks(k)
@@ -144,7 +139,7 @@ def test_takes_no_held_out_items_and_no_users(plain: Case) -> None:
     assert (ranks.shape, ranks.lengths.tolist()) == ((0, 40), [])
 
 
-def test_factors_of_width_zero_are_ties() -> None:
+def test_factors_of_width_zero_are_ties():
     users, items = np.empty((2, 0), np.float32), np.empty((5, 0), np.float32)
     seen = sparse.csr_matrix([[0, 1, 0, 0, 0], [0, 0, 0, 0, 0]])
     result = se.top_k((users, items), 2, seen=seen)
@@ -152,7 +147,7 @@ def test_factors_of_width_zero_are_ties() -> None:
     assert result.scores.tolist() == [[0.0, 0.0], [0.0, 0.0]]
 
 
-def test_refuses_hits_in_place_of_lists(plain: Case) -> None:
+def test_refuses_hits_in_place_of_lists(plain):
     """Metrics of the recommended items need the lists."""
     with pytest.raises(InvalidDataError):
         se.evaluate(plain.ranks(7), plain.held_out, "coverage@7")
@@ -168,7 +163,7 @@ def test_refuses_hits_in_place_of_lists(plain: Case) -> None:
 
 
 @pytest.fixture
-def overlapping() -> Case:
+def overlapping():
     rng = np.random.default_rng(11)
     users, items = make_factors(rng, "whole", (60, 45, 3))
     case = make_case(rng, users, items, 8)
@@ -187,14 +182,14 @@ def overlapping() -> Case:
 
 
 @pytest.mark.parametrize("k", [8, None])
-def test_refuses_held_out_items_that_were_seen(overlapping: Case, k: int | None) -> None:
+def test_refuses_held_out_items_that_were_seen(overlapping, k):
     for options in ({}, {"overlap": "error"}):
         with raises(InvalidDataError, user=17):
             overlapping.ranks(k, **options)
 
 
 @pytest.mark.parametrize("k", [8, None])
-def test_reports_held_out_items_that_were_seen(overlapping: Case, k: int | None) -> None:
+def test_reports_held_out_items_that_were_seen(overlapping, k):
     with warns() as caught:
         ranks = overlapping.ranks(k, overlap="report")
     assert len(caught) == 1
@@ -204,11 +199,11 @@ def test_reports_held_out_items_that_were_seen(overlapping: Case, k: int | None)
         check_same_metrics(ranks, lists, overlapping, accuracy([1, 8]))
 
 
-def test_takes_tensors_without_a_copy() -> None:
+def test_takes_tensors_without_a_copy():
     rng = np.random.default_rng(3)
     users, items = rng.normal(size=(7, 4)).astype(np.float32), rng.normal(size=(9, 4))
     case = Case(users, items, 3, None, sparse.csr_matrix(np.eye(7, 9)))
-    lent: Any = (Tensor(users), Tensor(items))
+    lent = (Tensor(users), Tensor(items))
     assert results_of(replace(case, users=lent[0], items=lent[1])) == results_of(case)
     measured = check_factors(*lent)
     assert all(map(np.shares_memory, (side.values for side in measured), (users, items)))
@@ -220,14 +215,14 @@ def test_takes_tensors_without_a_copy() -> None:
     assert lists.items.tolist() == expected.ids.ravel().tolist()
 
 
-def spoiled(array: Array, value: float) -> Array:
+def spoiled(array, value):
     array = array.copy()
     array[6, -1] = value
     return array
 
 
 #: What is no array of finite factors.
-NOT_FACTORS: dict[str, Callable[[Array], object]] = {
+NOT_FACTORS = {
     "nan": lambda array: spoiled(array, np.nan),
     "infinite": lambda array: spoiled(array.astype(np.float64), np.inf),
     "minus infinite": lambda array: spoiled(array, -np.inf),
@@ -246,9 +241,7 @@ NOT_FACTORS: dict[str, Callable[[Array], object]] = {
 @pytest.mark.parametrize("of", ALL)
 @pytest.mark.parametrize("side", ["user_factors", "item_factors"])
 @pytest.mark.parametrize("form", NOT_FACTORS)
-def test_refuses_what_is_not_an_array_of_factors(
-    plain: Case, of: str, side: str, form: str
-) -> None:
+def test_refuses_what_is_not_an_array_of_factors(plain, of, side, form):
     whole = plain.users if side == "user_factors" else plain.items
     with raises(InvalidDataError, argument=side):
         call(of, plain, **{side: NOT_FACTORS[form](whole)})
@@ -264,12 +257,10 @@ def test_refuses_what_is_not_an_array_of_factors(
         ([1e154] * 2, [1.7e154] * 2),  # each product fits
     ],
 )
-def test_refuses_factors_whose_scores_could_overflow(
-    of: str, user: list[float], item: list[float]
-) -> None:
+def test_refuses_factors_whose_scores_could_overflow(of, user, item):
     users, items = np.zeros((3, len(user))), np.ones((4, len(item)))
     users[1], items[2] = user, item
-    arguments: dict[str, Any] = {"held_out": sparse.csr_matrix(np.eye(3, 4)), "seen": None}
+    arguments = {"held_out": sparse.csr_matrix(np.eye(3, 4)), "seen": None}
     case = Case(users, items, 2, None, arguments["held_out"])
     with raises(InvalidDataError):
         call(of, case)
@@ -306,7 +297,7 @@ def test_refuses_factors_whose_scores_could_overflow(
         {"num_threads": 1.5},
     ],
 )  # fmt: skip
-def test_refuses_inputs(plain: Case, of: str, change: dict[str, Any]) -> None:
+def test_refuses_inputs(plain, of, change):
     with raises(SparseEvalError):
         call(of, plain, **change)
 
@@ -325,12 +316,12 @@ def test_refuses_inputs(plain: Case, of: str, change: dict[str, Any]) -> None:
         *((of, {"overlap": "drop"}) for of in ALL[1:]),
     ],
 )
-def test_refuses_inputs_of_one_function(plain: Case, of: str, change: dict[str, Any]) -> None:
+def test_refuses_inputs_of_one_function(plain, of, change):
     with raises(InvalidDataError):
         call(of, plain, **change)
 
 
-def test_refuses_a_damaged_matrix(plain: Case) -> None:
+def test_refuses_a_damaged_matrix(plain):
     for name in ("seen", "held_out"):
         damaged = getattr(plain, name).copy()
         damaged.indices[3] = 40
@@ -339,19 +330,19 @@ def test_refuses_a_damaged_matrix(plain: Case) -> None:
                 call(of, plain, **{name: damaged})
 
 
-def settings_of_the_process() -> object:
+def settings_of_the_process():
     pools = {pool["filepath"]: pool["num_threads"] for pool in threadpool_info()}
     return pools, np.geterr(), signal.getsignal(signal.SIGINT)
 
 
 class Terminal(io.StringIO):
-    def isatty(self) -> bool:
+    def isatty(self):
         return True
 
 
 @pytest.mark.parametrize("of", ALL)
-def test_shows_progress_on_request(plain: Case, of: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def shown(stream: io.StringIO, **options: Any) -> str:
+def test_shows_progress_on_request(plain, of, monkeypatch):
+    def shown(stream, **options):
         monkeypatch.setattr(sys, "stderr", stream)
         call(of, plain, **options)
         return stream.getvalue()
@@ -364,7 +355,7 @@ def test_shows_progress_on_request(plain: Case, of: str, monkeypatch: pytest.Mon
 
 
 @pytest.fixture(scope="module")
-def long_work() -> Case:
+def long_work():
     """Return a case that takes at least half a second."""
     rng = np.random.default_rng(13)
     users, items = make_factors(rng, "unit", (40_000, 40_000, 64))
@@ -374,7 +365,7 @@ def long_work() -> Case:
 
 @pytest.mark.slow  # interpreted, a block of users would take too long
 @pytest.mark.parametrize("of", ALL)
-def test_an_interrupt_ends_the_work(plain: Case, long_work: Case, of: str) -> None:
+def test_an_interrupt_ends_the_work(plain, long_work, of):
     need_posix()
     call(of, plain, num_threads=2)  # compiles
     handler = signal.signal(signal.SIGALRM, signal.default_int_handler)
@@ -391,7 +382,7 @@ def test_an_interrupt_ends_the_work(plain: Case, long_work: Case, of: str) -> No
     check_top_k(plain, plain.top_k(), k=plain.k)
 
 
-def test_takes_any_k_beyond_the_catalogue(plain: Case) -> None:
+def test_takes_any_k_beyond_the_catalogue(plain):
     whole = replace(plain, seen=None).ranks(plain.items.shape[0], overlap="report")
     for k in (2**31, 2**63, 10**30):
         ranks = replace(plain, seen=None).ranks(k, overlap="report")
@@ -399,7 +390,7 @@ def test_takes_any_k_beyond_the_catalogue(plain: Case) -> None:
         assert ranks.lengths.tolist() == whole.lengths.tolist()
 
 
-def test_an_evaluation_names_its_own_options() -> None:
+def test_an_evaluation_names_its_own_options():
     factors = sparse.csr_matrix(np.eye(3))
     model = factor_model(np.eye(3), np.eye(3))
     with pytest.raises(InvalidDataError) as told:

@@ -1,10 +1,7 @@
 """Lists and ranks from blocks of scores, against sorting everything in plain Python."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +12,7 @@ from scipy import sparse
 
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.retrieval import scores as module
-from sparse_eval.retrieval.ranker import Options, TopK
+from sparse_eval.retrieval.ranker import Options
 from sparse_eval.retrieval.scores import (
     FunctionScores,
     ItemScores,
@@ -37,22 +34,22 @@ class Case:
     exclude: list[int] | None
 
     @property
-    def shape(self) -> tuple[int, int]:
+    def shape(self):
         return self.train.shape
 
-    def ranker(self, num_threads: int | None) -> ScoreSearch:
+    def ranker(self, num_threads):
         options = Options(self.train, None, self.exclude, num_threads, progress=False)
         return ScoreSearch(self.scores(), options)
 
-    def scores(self) -> module.Scores:
+    def scores(self):
         weights = self.weights.astype(np.float32 if "single" in self.kind else np.float64)
         if "function" not in self.kind:
-            given: Any = sparse.csc_matrix(weights) if "sparse" in self.kind else weights
+            given = sparse.csc_matrix(weights) if "sparse" in self.kind else weights
             return ItemScores(self.train, check_weights(given))
         table = np.array(self.table(), weights.dtype)
         return FunctionScores(lambda users: table[users], np.arange(self.shape[0]), self.shape[1])
 
-    def table(self) -> list[list[float]]:
+    def table(self):
         """Every score, added up in the order of the user's items."""
         table = [[0.0] * self.shape[1] for _ in range(self.shape[0])]
         for user, row in enumerate(table):
@@ -63,7 +60,7 @@ class Case:
                     row[item] += weight * value
         return table
 
-    def orders(self) -> list[list[tuple[float, int]]]:
+    def orders(self):
         """Each user's candidates with minus their scores, the best first."""
         left_out = set(self.exclude or ())
         orders = []
@@ -75,7 +72,7 @@ class Case:
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> Case:
+def cases(draw):
     kind = draw(st.sampled_from(KINDS))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n_users = draw(st.integers(1, 6))
@@ -95,12 +92,12 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(kind, train, weights, held_out, k, exclude)
 
 
-def to_csr(mask: np.ndarray, values: np.ndarray) -> sparse.csr_matrix:
+def to_csr(mask, values):
     rows, columns = np.nonzero(mask)
     return sparse.csr_matrix((values[rows, columns].astype(float), (rows, columns)), mask.shape)
 
 
-def all_lists(scores: module.Scores, k: int, *options: Any) -> TopK:
+def all_lists(scores, k, *options):
     """Return the list of every user."""
     return ScoreSearch(scores, Options(*options)).lists(k, np.arange(scores.shape[0]))[0]
 
@@ -110,7 +107,7 @@ cells = st.sampled_from([1, 100, 1 << 20])
 
 
 @given(cases(), threads, cells)
-def test_lists_are_those_of_sorting_everything(case: Case, n: int | None, size: int) -> None:
+def test_lists_are_those_of_sorting_everything(case, n, size):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "CELLS_OF_THREAD", size)
         patch.setattr(module, "CELLS_OF_CALL", size)
@@ -130,7 +127,7 @@ def test_lists_are_those_of_sorting_everything(case: Case, n: int | None, size: 
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_names_a_score_that_is_not_finite(value: float) -> None:
+def test_names_a_score_that_is_not_finite(value):
     table = np.arange(12.0).reshape(3, 4)
     table[2, 1] = value
     seen = sparse.csr_matrix(([1.0], ([0], [0])), (3, 4))
@@ -144,7 +141,7 @@ def test_names_a_score_that_is_not_finite(value: float) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.int64, np.uint64])
-def test_whole_numbers_are_scores(dtype: type) -> None:
+def test_whole_numbers_are_scores(dtype):
     table = np.array([[3, 0, 7, 1], [5, 100, 2, 4]], dtype)
     lists = all_lists(FunctionScores(lambda users: table[users], np.arange(2), 4), 2)
     assert lists.ids.tolist() == [[2, 0], [1, 0]]
@@ -164,19 +161,19 @@ def test_whole_numbers_are_scores(dtype: type) -> None:
         sparse.csr_matrix((2, 4)),
     ],
 )
-def test_refuses_what_is_no_block_of_scores(returned: Any) -> None:
+def test_refuses_what_is_no_block_of_scores(returned):
     scores = FunctionScores(lambda users: returned, np.arange(2), 4)
     with raises(InvalidDataError):
         all_lists(scores, 2)
 
 
-def test_a_function_is_asked_for_the_same_users_wherever_blocks_begin() -> None:
+def test_a_function_is_asked_for_the_same_users_wherever_blocks_begin():
     n_items = 1 << 14
     step = users_per_call(n_items)
     assert step * n_items <= module.CELLS_OF_CALL < 2 * step * n_items
-    asked: list[list[int]] = []
+    asked = []
 
-    def score(users: np.ndarray) -> np.ndarray:
+    def score(users):
         asked.append(users.tolist())
         users[:] = -1  # it may do with them what it likes
         return np.zeros((len(users), n_items), np.float32)
@@ -187,7 +184,7 @@ def test_a_function_is_asked_for_the_same_users_wherever_blocks_begin() -> None:
     assert [users[0] // step for users in asked] == [0, 1, 2]
 
 
-def test_what_a_function_returns_is_not_changed() -> None:
+def test_what_a_function_returns_is_not_changed():
     table = np.arange(6.0).reshape(2, 3)
     kept = table.copy()
     seen = sparse.csr_matrix(np.eye(2, 3))
@@ -195,7 +192,7 @@ def test_what_a_function_returns_is_not_changed() -> None:
     assert (table == kept).all()
 
 
-def mapped_bytes(path: Path) -> int:
+def mapped_bytes(path):
     """Return how much of a mapped file is resident in this process."""
     total, counts = 0, False
     for line in Path("/proc/self/smaps").read_text(encoding="utf-8").splitlines():
@@ -207,9 +204,7 @@ def mapped_bytes(path: Path) -> int:
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="this system has no /proc")
-def test_a_mapped_matrix_does_not_stay_resident(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mapped_matrix_does_not_stay_resident(tmp_path, monkeypatch):
     """Nor does it change a bit when its pages are released every now and then."""
     rng = np.random.default_rng(0)
     n_users, n_items = 60, 1500
@@ -218,9 +213,9 @@ def test_a_mapped_matrix_does_not_stay_resident(
     mapped = check_weights(np.load(tmp_path / "weights.npy", mmap_mode="r"))
     train = sparse.random(n_users, n_items, 0.1, "csr", rng=rng)
     monkeypatch.setattr(module, "CELLS_OF_THREAD", 2 * n_items)
-    resident: list[int] = []
+    resident = []
 
-    def lists(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
+    def lists(matrix):
         scores = ItemScores(train, matrix)
         ids, values = all_lists(scores, 5, train, None, None, 1)
         resident.append(mapped_bytes(tmp_path / "weights.npy"))

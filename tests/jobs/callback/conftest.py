@@ -1,10 +1,5 @@
 """Data and learning curves that the tests of the callback share."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 from callback_cases import FAMILIES, ITERATIONS, METRICS, N_ITEMS, N_USERS, trained
 from threadpoolctl import threadpool_limits
@@ -13,25 +8,24 @@ import sparse_eval as se
 
 
 @pytest.fixture(scope="module", autouse=True)
-def one_blas_thread() -> Iterator[None]:
+def one_blas_thread():
     with threadpool_limits(1, "blas"):  # implicit warns if there are more
         yield
 
 
 @pytest.fixture(scope="module")
-def holdout() -> Any:
+def holdout():
     clicks = se.datasets.synthetic(n_users=N_USERS, n_items=N_ITEMS, n_interactions=1200, seed=3)
     return se.split.random(clicks, fraction=0.3, seed=0)
 
 
 @pytest.fixture(params=FAMILIES)
-def family(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    return name
+def family(request):
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def curves(holdout: Any) -> dict[str, list[dict[str, float]]]:
+def curves(holdout):
     """Return the metrics after each number of iterations, each from a separate training."""
     return {
         family: [

@@ -1,9 +1,5 @@
 """The history of a training, early stops, the factors that they leave, and what is refused."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from callback_cases import (
@@ -25,9 +21,7 @@ import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidMetricError, UnsupportedModelError
 
 
-def test_the_history_has_the_values_of_separate_trainings(
-    family: str, holdout: Any, curves: dict[str, Any]
-) -> None:
+def test_the_history_has_the_values_of_separate_trainings(family, holdout, curves):
     callback = evaluating(holdout)
     assert callback.history.empty
     assert callback.best_iteration is None
@@ -44,9 +38,9 @@ def test_the_history_has_the_values_of_separate_trainings(
     assert bits(model) == bits(trained(family, holdout))  # the last factors, not the best
 
 
-def test_records_the_loss_if_als_computes_it(holdout: Any) -> None:
-    logged: list[float] = []
-    losses: list[float] = []
+def test_records_the_loss_if_als_computes_it(holdout):
+    logged = []
+    losses = []
     callback = evaluating(holdout, log=lambda values, step: logged.append(values["loss"]))
     make("als", calculate_training_loss=True).fit(
         holdout.train.csr,
@@ -58,11 +52,9 @@ def test_records_the_loss_if_als_computes_it(holdout: Any) -> None:
     assert callback.history.columns.tolist()[2] == "loss"
 
 
-def test_evaluates_every_few_iterations_and_the_last(
-    family: str, holdout: Any, curves: dict[str, Any]
-) -> None:
+def test_evaluates_every_few_iterations_and_the_last(family, holdout, curves):
     for every, expected in ((5, [5, 10, 12]), (50, [ITERATIONS])):
-        received: list[tuple[dict[str, float], int]] = []
+        received = []
         callback = evaluating(holdout, every=every, log=lambda *args: received.append(args))  # noqa: B023
         callback.fit(make(family))
         assert received == [(curves[family][done - 1], done) for done in expected]
@@ -75,9 +67,7 @@ def test_evaluates_every_few_iterations_and_the_last(
 
 @pytest.mark.parametrize("own_fit", [False, True])
 @pytest.mark.parametrize("patience", [None, ITERATIONS])
-def test_patience_leaves_the_best_factors(
-    family: str, holdout: Any, curves: dict[str, Any], own_fit: bool, patience: int | None
-) -> None:
+def test_patience_leaves_the_best_factors(family, holdout, curves, own_fit, patience):
     values = [row["ndcg@10"] for row in curves[family]]
     done, best = ITERATIONS, values.index(max(values)) + 1
     if patience is None:
@@ -95,7 +85,7 @@ def test_patience_leaves_the_best_factors(
     assert bits(model) == bits(trained(family, holdout, best))
 
 
-def test_lower_is_better(holdout: Any) -> None:
+def test_lower_is_better(holdout):
     for monitor, best in (("gini@10", "idxmin"), ("NDCG@10", "idxmax")):
         callback = evaluating(holdout, "gini@10,ndcg@10", monitor=monitor)
         callback.fit(make("bpr"))
@@ -104,7 +94,7 @@ def test_lower_is_better(holdout: Any) -> None:
         assert values.idxmin() != values.idxmax()
 
 
-def test_an_equal_value_is_not_an_improvement(holdout: Any) -> None:
+def test_an_equal_value_is_not_an_improvement(holdout):
     callback = evaluating(holdout, "user_coverage@5", monitor="user_coverage@5", patience=3)
     model = callback.fit(make("lmf"))
     assert callback.history["user_coverage@5"].tolist() == [1.0] * 4
@@ -112,7 +102,7 @@ def test_an_equal_value_is_not_an_improvement(holdout: Any) -> None:
     assert bits(model) == bits(trained("lmf", holdout, 1))
 
 
-def test_refuses_a_monitor_that_is_defined_for_no_user_with_patience(holdout: Any) -> None:
+def test_refuses_a_monitor_that_is_defined_for_no_user_with_patience(holdout):
     callback = evaluating(holdout, "fcp@1", monitor="fcp@1")  # one item has no pairs
     callback.fit(make("bpr"))
     assert callback.history["fcp@1"].isna().all()
@@ -123,7 +113,7 @@ def test_refuses_a_monitor_that_is_defined_for_no_user_with_patience(holdout: An
 
 
 @pytest.mark.parametrize("own_fit", [False, True])
-def test_a_warm_start_starts_a_new_history(family: str, holdout: Any, own_fit: bool) -> None:
+def test_a_warm_start_starts_a_new_history(family, holdout, own_fit):
     plain, model = make(family, 3), make(family, 3)
     callback = evaluating(holdout)
     for _ in range(2):
@@ -142,7 +132,7 @@ def test_a_warm_start_starts_a_new_history(family: str, holdout: Any, own_fit: b
     assert bits(first) == bits(second)
 
 
-def test_derived_values_follow_the_best_factors(family: str, holdout: Any) -> None:
+def test_derived_values_follow_the_best_factors(family, holdout):
     model = make(family)
     patience = FAMILIES[family][2]
     callback = evaluating(holdout, patience=patience, log=lambda *_: model.similar_items(3))
@@ -154,7 +144,7 @@ def test_derived_values_follow_the_best_factors(family: str, holdout: Any) -> No
     assert (model.similar_users(5)[1] == fresh.similar_users(5)[1]).all()
 
 
-def test_shows_itself_in_a_line_and_as_a_table(holdout: Any) -> None:
+def test_shows_itself_in_a_line_and_as_a_table(holdout):
     callback = evaluating(holdout, every=2)
     assert repr(callback) == "EvaluationCallback(ndcg@10, recall@5; 0 evaluations)"
     assert "0 evaluations" in callback._repr_html_()
@@ -167,12 +157,10 @@ def test_shows_itself_in_a_line_and_as_a_table(holdout: Any) -> None:
 
 
 @pytest.mark.parametrize("patience", [None, 50])
-def test_an_interrupt_leaves_a_usable_model(
-    holdout: Any, curves: dict[str, Any], patience: int | None
-) -> None:
+def test_an_interrupt_leaves_a_usable_model(holdout, curves, patience):
     family = "als"
 
-    def interrupt(values: dict[str, float], step: int) -> None:
+    def interrupt(values, step):
         if step == 7:
             raise KeyboardInterrupt
 
@@ -189,8 +177,8 @@ def test_an_interrupt_leaves_a_usable_model(
     assert len(callback.history) == ITERATIONS
 
 
-def test_refuses_factors_that_are_no_longer_finite(family: str, holdout: Any) -> None:
-    def spoil(*received: Any) -> None:
+def test_refuses_factors_that_are_no_longer_finite(family, holdout):
+    def spoil(*received):
         if received[0] == 4:
             model.user_factors[17, 2] = np.nan
         watch(*received)
@@ -214,9 +202,7 @@ def test_refuses_factors_that_are_no_longer_finite(family: str, holdout: Any) ->
         ({"validation": "EMPTY"}, InvalidDataError),
     ],
 )
-def test_refuses_options_and_data(
-    holdout: Any, options: dict[str, Any], error: type[Exception]
-) -> None:
+def test_refuses_options_and_data(holdout, options, error):
     larger = holdout.validation.csr.copy()
     larger.resize((N_USERS, N_ITEMS + 1))
     odd = {"LARGER": larger, "EMPTY": holdout.validation.csr * 0}
@@ -226,7 +212,7 @@ def test_refuses_options_and_data(
         se.EvaluationCallback(holdout.train, **given)
 
 
-def test_refuses_models_and_matrices(family: str, holdout: Any) -> None:
+def test_refuses_models_and_matrices(family, holdout):
     callback = evaluating(holdout)
     with raises(UnsupportedModelError):
         make(family).fit(holdout.train.csr, show_progress=False, callback=callback)

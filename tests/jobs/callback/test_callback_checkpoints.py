@@ -1,11 +1,6 @@
 """Checkpoints that the callback writes."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,9 +20,7 @@ from sparse_eval.errors import (
 from sparse_eval.models.checkpoints import read_checkpoint
 
 
-def test_checkpoints_hold_the_model_of_each_evaluation(
-    family: str, holdout: Any, tmp_path: Path
-) -> None:
+def test_checkpoints_hold_the_model_of_each_evaluation(family, holdout, tmp_path):
     folder = tmp_path / "made" / "here"
     callback = evaluating(holdout, every=5, out=folder)
     callback.fit(make(family))
@@ -44,9 +37,7 @@ def test_checkpoints_hold_the_model_of_each_evaluation(
         assert ev.mean() == callback.history.loc[done, METRICS].to_dict()
 
 
-def test_a_training_names_the_checkpoints_that_an_earlier_one_left(
-    holdout: Any, tmp_path: Path
-) -> None:
+def test_a_training_names_the_checkpoints_that_an_earlier_one_left(holdout, tmp_path):
     (tmp_path / "iteration_mine.npz").write_bytes(b"")
     callback = evaluating(holdout, out=tmp_path, log=fail, log_errors="raise")
     with pytest.raises(RuntimeError, match="the tracker is away"):
@@ -63,12 +54,12 @@ def test_a_training_names_the_checkpoints_that_an_earlier_one_left(
         evaluating(holdout, out=tmp_path).fit(make("bpr", 2))
 
 
-def fail(values: dict[str, float], step: int) -> None:
+def fail(values, step):
     if step >= 3:
         raise RuntimeError("the tracker is away")
 
 
-def test_a_tracker_that_fails_warns_once(holdout: Any) -> None:
+def test_a_tracker_that_fails_warns_once(holdout):
     callback = evaluating(holdout, log=fail)
     with warns():
         callback.fit(make("bpr"))
@@ -76,7 +67,7 @@ def test_a_tracker_that_fails_warns_once(holdout: Any) -> None:
 
 
 @contextmanager
-def full_disk() -> Iterator[None]:
+def full_disk():
     """Limit the size of files to a few bytes; Python ignores the signal about it."""
     need_posix()
     import resource
@@ -89,7 +80,7 @@ def full_disk() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_full_disk_leaves_a_usable_model(family: str, holdout: Any, tmp_path: Path) -> None:
+def test_a_full_disk_leaves_a_usable_model(family, holdout, tmp_path):
     evaluating(holdout, out=tmp_path).fit(make(family, 1))  # caches the kernels
     (tmp_path / "iteration_0001.npz").unlink()
     callback, model = evaluating(holdout, out=tmp_path, patience=5), make(family)
@@ -100,7 +91,7 @@ def test_a_full_disk_leaves_a_usable_model(family: str, holdout: Any, tmp_path: 
     assert bits(model) == bits(trained(family, holdout, 1))
 
 
-def test_refuses_checkpoints_of_a_seed_that_needs_pickle(holdout: Any, tmp_path: Path) -> None:
+def test_refuses_checkpoints_of_a_seed_that_needs_pickle(holdout, tmp_path):
     model = make("als", random_state=np.random.default_rng(0))
     with raises(UnsupportedModelError):
         evaluating(holdout, out=tmp_path).fit(model)
@@ -111,8 +102,8 @@ def test_refuses_checkpoints_of_a_seed_that_needs_pickle(holdout: Any, tmp_path:
         assert read_checkpoint(tmp_path / "iteration_0001.npz").model.item_factors is not None
 
 
-def test_keeps_the_best_alone(family: str, holdout: Any, tmp_path: Path) -> None:
-    def look(values: dict[str, float], step: int) -> None:
+def test_keeps_the_best_alone(family, holdout, tmp_path):
+    def look(values, step):
         assert [path.name for path in tmp_path.iterdir()] == ["best.npz"]
         best = callback.best_iteration
         assert best is not None
@@ -134,9 +125,7 @@ evaluating(se.Holdout.load(split), out=out, keep="best").fit(make("als"))
 """
 
 
-def test_a_killed_training_leaves_the_best_so_far(
-    holdout: Any, tmp_path: Path, curves: dict[str, Any]
-) -> None:
+def test_a_killed_training_leaves_the_best_so_far(holdout, tmp_path, curves):
     holdout.save(tmp_path / "split")
     values = [row[METRICS[0]] for row in curves["als"]]
     assert max(values) > values[0]  # a better one was about to replace the first
@@ -145,7 +134,7 @@ def test_a_killed_training_leaves_the_best_so_far(
     assert bits(kept) == bits(trained("als", holdout, 1))
 
 
-def test_refuses_to_keep_the_best_of_nothing(holdout: Any, tmp_path: Path) -> None:
+def test_refuses_to_keep_the_best_of_nothing(holdout, tmp_path):
     with raises(InvalidDataError):
         evaluating(holdout, keep="best")
     with raises(InvalidDataError, argument="keep"):
@@ -157,18 +146,16 @@ def test_refuses_to_keep_the_best_of_nothing(holdout: Any, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("keep", ["all", "best"])
 @pytest.mark.parametrize("patience", [None, 3])
-def test_a_stopped_training_continues_from_its_checkpoints(
-    holdout: Any, tmp_path: Path, keep: Any, patience: int | None
-) -> None:
-    def stop(_: Any, step: int) -> None:
+def test_a_stopped_training_continues_from_its_checkpoints(holdout, tmp_path, keep, patience):
+    def stop(_, step):
         steps.append(step)
         if len(steps) == 5:
             raise KeyboardInterrupt
 
     whole = evaluating(holdout, patience=patience)
     expected = whole.fit(make("als"))
-    options: dict[str, Any] = {"patience": patience, "keep": keep, "resume": True, "out": tmp_path}
-    steps: list[int] = []
+    options = {"patience": patience, "keep": keep, "resume": True, "out": tmp_path}
+    steps = []
     with pytest.raises(KeyboardInterrupt):
         evaluating(holdout, log=stop, **options).fit(make("als"))
     for _ in range(2):  # the second time, there is nothing left to do
@@ -184,7 +171,7 @@ def test_a_stopped_training_continues_from_its_checkpoints(
     assert bits(longer) == bits(trained("als", holdout, 14))
 
 
-def test_refuses_to_continue_another_training(holdout: Any, tmp_path: Path) -> None:
+def test_refuses_to_continue_another_training(holdout, tmp_path):
     evaluating(holdout, out=tmp_path, resume=True).fit(make("als", 2))
     for metrics, model in (("mrr@5", make("als", 2)), (METRICS, make("als", 2, factors=3))):
         with raises(InvalidFileError):

@@ -1,10 +1,5 @@
 """Training loops of your own: their steps, how they end, and how they continue."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 from callback_cases import ITERATIONS, METRICS, bits, evaluating, make, stop_of, trained
 from raising import raises
@@ -15,7 +10,7 @@ from sparse_eval.jobs.ledger import Ledger
 from sparse_eval.models.checkpoints import read_checkpoint
 
 
-def loop(callback: Any, holdout: Any, n: int = ITERATIONS, resume: bool = False) -> int:
+def loop(callback, holdout, n=ITERATIONS, resume=False):
     """Train ALS epoch by epoch; return the number of epochs that were trained now."""
     done, factors = callback.begin() if resume else (0, None)
     model = make("als", 1)
@@ -28,10 +23,8 @@ def loop(callback: Any, holdout: Any, n: int = ITERATIONS, resume: bool = False)
     return n - done
 
 
-def test_a_loop_has_the_numbers_of_a_fit(
-    holdout: Any, tmp_path: Path, curves: dict[str, Any]
-) -> None:
-    logged: list[int] = []
+def test_a_loop_has_the_numbers_of_a_fit(holdout, tmp_path, curves):
+    logged = []
     done, best = stop_of([row["ndcg@10"] for row in curves["als"]], 3)
     callback = evaluating(
         holdout, patience=3, out=tmp_path, log=lambda values, step: logged.append(step)
@@ -56,8 +49,8 @@ def test_a_loop_has_the_numbers_of_a_fit(
 
 
 @pytest.mark.parametrize("keep", ["all", "best"])
-def test_a_loop_continues(holdout: Any, tmp_path: Path, keep: Any) -> None:
-    options: dict[str, Any] = {"patience": 3, "keep": keep, "out": tmp_path, "resume": True}
+def test_a_loop_continues(holdout, tmp_path, keep):
+    options = {"patience": 3, "keep": keep, "out": tmp_path, "resume": True}
     whole = evaluating(holdout, patience=3)
     n = loop(whole, holdout)
     assert loop(evaluating(holdout, **options), holdout, 4, resume=True) == 4
@@ -74,7 +67,7 @@ def test_a_loop_continues(holdout: Any, tmp_path: Path, keep: Any) -> None:
         evaluating(holdout, "mrr@5", **options).begin()
 
 
-def test_refuses_steps(holdout: Any, tmp_path: Path) -> None:
+def test_refuses_steps(holdout, tmp_path):
     resuming = evaluating(holdout, out=tmp_path, resume=True)
     factors = trained("als", holdout, 1)
     with raises(InvalidDataError):

@@ -1,10 +1,5 @@
 """The callback in `train_als`, its progress bar, and models on a device."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 from callback_cases import ITERATIONS, METRICS, bits, evaluating, make, stop_of, trained
 from raising import raises
@@ -15,7 +10,7 @@ from sparse_eval.errors import InvalidDataError
 from sparse_eval.models.checkpoints import read_checkpoint
 
 
-def test_train_als_with_a_callback(holdout: Any) -> None:
+def test_train_als_with_a_callback(holdout):
     settings = {"factors": 16, "regularization": 0.001, "seed": 4}
     plain = [se.train_als(holdout.train, iterations=n, **settings) for n in range(1, 13)]
     curve = [se.evaluate_model(model, holdout, METRICS).mean() for model in plain]
@@ -34,7 +29,7 @@ def test_train_als_with_a_callback(holdout: Any) -> None:
     assert bits(model) == bits(se.train_als(weighted, factors=4, iterations=3))
 
 
-def test_the_progress_bar_shows_the_monitored_metric(holdout: Any, capsys: Any) -> None:
+def test_the_progress_bar_shows_the_monitored_metric(holdout, capsys):
     callback = evaluating(holdout, patience=4)
     options = {"factors": 16, "regularization": 0.001, "iterations": 100, "progress": True}
     se.train_als(holdout.train, callback=callback, **options)
@@ -50,34 +45,34 @@ def test_the_progress_bar_shows_the_monitored_metric(holdout: Any, capsys: Any) 
 class DeviceMatrix:
     """Made from an array, but without its indexing and copying."""
 
-    def __init__(self, array: np.ndarray) -> None:
+    def __init__(self, array):
         assert isinstance(array, np.ndarray)
         self._array = array.copy()
 
-    def to_numpy(self) -> np.ndarray:
+    def to_numpy(self):
         return self._array.copy()
 
 
 class DeviceModel:
     """Is trained in iterations, has device matrices, and can be moved to the CPU."""
 
-    def __init__(self, iterations: int) -> None:
+    def __init__(self, iterations):
         self.iterations = iterations
-        self.user_factors: DeviceMatrix | None = None
-        self.item_factors: DeviceMatrix | None = None
-        self._item_norms_host: object = "of other factors"
+        self.user_factors = None
+        self.item_factors = None
+        self._item_norms_host = "of other factors"
 
-    def to_cpu(self) -> Any:
+    def to_cpu(self):
         model = make("bpr", 1)
         if self.user_factors is not None and self.item_factors is not None:
             model.user_factors = self.user_factors.to_numpy()
             model.item_factors = self.item_factors.to_numpy()
         return model
 
-    def fit(self, train: Any, show_progress: bool = True, callback: Any = None) -> None:
+    def fit(self, train, show_progress=True, callback=None):
         whole = make("bpr", self.iterations)
 
-        def after(*received: Any) -> None:
+        def after(*received):
             self.user_factors = DeviceMatrix(whole.user_factors)
             self.item_factors = DeviceMatrix(whole.item_factors)
             callback(*received)
@@ -85,7 +80,7 @@ class DeviceModel:
         whole.fit(train, show_progress=show_progress, callback=after)
 
 
-def test_a_model_on_a_device(holdout: Any, tmp_path: Path, curves: dict[str, Any]) -> None:
+def test_a_model_on_a_device(holdout, tmp_path, curves):
     done, best = stop_of([row["ndcg@10"] for row in curves["bpr"]], 3)
     callback = evaluating(holdout, patience=3, out=tmp_path)
     model = callback.fit(DeviceModel(ITERATIONS))

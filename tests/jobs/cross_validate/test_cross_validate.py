@@ -1,9 +1,6 @@
 """What is trained and evaluated, what is pooled, and what is refused."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,17 +12,16 @@ from sparse_eval.errors import InvalidDataError, InvalidMetricError, SparseEvalE
 
 
 @pytest.fixture(scope="module")
-def cv() -> se.CrossValidation:
-    found: se.CrossValidation = cross()
-    return found
+def cv():
+    return cross()
 
 
-def evaluate(name: str, fold: se.Holdout, seed: int) -> se.Evaluation:
+def evaluate(name, fold, seed):
     model = se.train_als(fold.train, **MODELS[name], seed=seed, progress=False)
     return se.evaluate_model(model, fold, METRICS)
 
 
-def test_each_run_is_a_training_and_an_evaluation(cv: se.CrossValidation) -> None:
+def test_each_run_is_a_training_and_an_evaluation(cv):
     splits = folds()
     assert cv.models == tuple(MODELS)
     assert (len(cv.folds), cv.n_seeds, cv.names) == (2, 2, METRICS)
@@ -41,7 +37,7 @@ def test_each_run_is_a_training_and_an_evaluation(cv: se.CrossValidation) -> Non
         assert sizes == (fold.train.nnz, fold.validation.nnz, ev.n_users)
 
 
-def test_values_are_pooled_by_user(cv: se.CrossValidation) -> None:
+def test_values_are_pooled_by_user(cv):
     splits = folds()
     labels = splits[0].users
     assert labels is not None
@@ -61,7 +57,7 @@ def test_values_are_pooled_by_user(cv: se.CrossValidation) -> None:
         assert row["interval"] == "pooled"
 
 
-def test_differences_are_pooled_by_user(cv: se.CrossValidation) -> None:
+def test_differences_are_pooled_by_user(cv):
     one, two = (cv.per_user(model)["recall@10"] for model in MODELS)
     table = cv.compare("recall@10").table
     row, difference = table.iloc[0], (one - two).to_numpy()
@@ -77,7 +73,7 @@ def test_differences_are_pooled_by_user(cv: se.CrossValidation) -> None:
     assert swapped[["difference", "p"]].tolist() == pytest.approx([-row["difference"], row["p"]])
 
 
-def test_says_how_it_compares(cv: se.CrossValidation) -> None:
+def test_says_how_it_compares(cv):
     compared = cv.compare()
     (note,) = compared.notes
     assert note.startswith("2 folds and 2 seeds, averaged for each user")
@@ -86,17 +82,17 @@ def test_says_how_it_compares(cv: se.CrossValidation) -> None:
     assert "one fold and one seed" in cross(folds()[:1], seeds=1).compare().notes[0]
     for test in ("wilcoxon", "permutation"):
         with raises(InvalidDataError):
-            se.compare(cv, test=test)  # type: ignore[arg-type]
+            se.compare(cv, test=test)
     with raises(InvalidDataError):
-        se.compare({"a": cv, "b": cv})  # type: ignore[dict-item]
+        se.compare({"a": cv, "b": cv})
     with raises(InvalidDataError):
         cv.compare("map@3")
     with raises(InvalidDataError):
         cv.select(["als3"])
 
 
-def test_kinds_of_models() -> None:
-    def factors(train: Any, seed: int, width: int = 3) -> tuple[Any, Any]:
+def test_kinds_of_models():
+    def factors(train, seed, width=3):
         rng = np.random.default_rng(seed)
         return tuple(rng.normal(size=(n, width)) for n in train.shape)
 
@@ -112,7 +108,7 @@ def test_kinds_of_models() -> None:
     assert table.loc[("factors", 2, 2), "ndcg@5"] == expected
 
 
-def test_kinds_of_splits() -> None:
+def test_kinds_of_splits():
     expected = cross(folds(3), seeds=1)
     for splits in (partial(se.split.k_fold, k=3), lambda given: se.split.k_fold(given, k=3)):
         assert same(cross(splits, seeds=1), expected)
@@ -127,8 +123,8 @@ def test_kinds_of_splits() -> None:
     assert unlabelled.per_user("als2").index.tolist() == users.tolist()
 
 
-def test_seeds_are_others_on_each_fold_and_options_reach_the_evaluation() -> None:
-    models: dict[str, Any] = {"als": {"factors": 2, "iterations": 1}}
+def test_seeds_are_others_on_each_fold_and_options_reach_the_evaluation():
+    models = {"als": {"factors": 2, "iterations": 1}}
     table = cross(seeds=[7, 2], models=models, metrics="ndcg@5", convention="recbole").table
     assert table["seed"].tolist() == [7, 2, 13, 8]
     assert cross(seeds=1, models=models).table["seed"].tolist() == [0, 1]
@@ -138,13 +134,13 @@ def test_seeds_are_others_on_each_fold_and_options_reach_the_evaluation() -> Non
     assert table["ndcg@5"][0] == expected
 
 
-def test_refuses_what_is_no_cross_validation() -> None:
+def test_refuses_what_is_no_cross_validation():
     two = folds()
     matrix = two[0].train.csr
     other = se.Holdout(matrix[:50], matrix[:50])
     renamed = se.Holdout(two[0].train, two[0].validation, users=two[0].users[::-1])
     empty = se.Holdout(matrix, matrix * 0)
-    refused: list[dict[str, Any]] = [
+    refused = [
         {"models": {}},
         {"models": {"a": {"factor": 3}}},
         {"models": {"a": {"factors": [2, 3]}}},
@@ -164,8 +160,8 @@ def test_refuses_what_is_no_cross_validation() -> None:
         cross(metrics="coverage")
 
 
-def test_a_failure_says_where_it_was() -> None:
-    def diverges(train: Any, seed: int) -> Any:
+def test_a_failure_says_where_it_was():
+    def diverges(train, seed):
         raise SparseEvalError("the training diverged")
 
     with pytest.raises(SparseEvalError, match="diverged") as error:

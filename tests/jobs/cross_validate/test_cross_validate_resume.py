@@ -1,11 +1,8 @@
 """Cross-validations that continue from a folder, and folders that they refuse."""
 
-from __future__ import annotations
-
 import shutil
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cross_cases import MODELS, content, cross, folds, same
@@ -19,18 +16,18 @@ from sparse_eval.errors import InvalidFileError, OutputError
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: Any) -> tuple[se.CrossValidation, Path]:
+def whole(tmp_path_factory):
     """Return an uninterrupted cross-validation, and its folder."""
     out = tmp_path_factory.mktemp("whole")
     return cross(out=out), out
 
 
 @pytest.fixture
-def trained(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def trained(monkeypatch):
     """Collect the factors and the seed of each training."""
-    calls: list[Any] = []
+    calls = []
 
-    def counted(train: Any, **options: Any) -> Any:
+    def counted(train, **options):
         calls.append((options["factors"], options["seed"]))
         return se.train_als(train, **options)
 
@@ -38,7 +35,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return calls
 
 
-def test_a_folder_has_the_same_numbers(whole: Any) -> None:
+def test_a_folder_has_the_same_numbers(whole):
     cv, out = whole
     assert same(cv, cross())
     assert same(se.CrossValidation.load(out), cv)
@@ -55,7 +52,7 @@ def test_a_folder_has_the_same_numbers(whole: Any) -> None:
     assert run["ndcg@5"] == cv.table["ndcg@5"][5]
 
 
-def test_finished_runs_are_not_repeated(whole: Any, tmp_path: Path, trained: list[Any]) -> None:
+def test_finished_runs_are_not_repeated(whole, tmp_path, trained):
     cv, out = whole
     before = content(out)
     assert same(cross(out=out), cv)
@@ -78,7 +75,7 @@ cross(out=Path(sys.argv[1]))
 
 
 @pytest.mark.long
-def test_survives_being_killed(whole: Any, tmp_path: Path) -> None:
+def test_survives_being_killed(whole, tmp_path):
     """Each run is killed before it moves its n-th file to its place."""
     cv, out = whole
     for call in (13, 7):
@@ -88,7 +85,7 @@ def test_survives_being_killed(whole: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("call", [1, 3, 14])
-def test_an_interrupt_at_any_file(whole: Any, tmp_path: Path, call: int) -> None:
+def test_an_interrupt_at_any_file(whole, tmp_path, call):
     with interrupted_at(Path, "replace", call):
         cross(out=tmp_path)
     assert not list(tmp_path.rglob(".*"))
@@ -97,9 +94,7 @@ def test_an_interrupt_at_any_file(whole: Any, tmp_path: Path, call: int) -> None
     assert content(tmp_path) == content(out)
 
 
-def test_a_full_disk_keeps_what_is_there(
-    whole: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_keeps_what_is_there(whole, tmp_path, monkeypatch):
     write = Path.write_bytes
     with monkeypatch.context() as patch:
         patch.setattr(
@@ -113,12 +108,12 @@ def test_a_full_disk_keeps_what_is_there(
     assert same(cross(out=tmp_path), whole[0])
 
 
-def test_refuses_the_folder_of_another(whole: Any, trained: list[Any]) -> None:
+def test_refuses_the_folder_of_another(whole, trained):
     _, out = whole
     before = content(out)
     changed = folds()
     changed[0].train.data[5] += 1
-    refused: list[dict[str, Any]] = [
+    refused = [
         {"metrics": "ndcg@5"},
         {"seeds": 3},
         {"convention": "rectools"},
@@ -139,9 +134,7 @@ def test_refuses_the_folder_of_another(whole: Any, trained: list[Any]) -> None:
     assert content(out) == before
 
 
-def test_a_damaged_run_is_not_loaded_and_runs_again(
-    whole: Any, tmp_path: Path, trained: list[Any]
-) -> None:
+def test_a_damaged_run_is_not_loaded_and_runs_again(whole, tmp_path, trained):
     cv, out = whole
     copied = tmp_path / "copied"
     shutil.copytree(out, copied)
@@ -163,14 +156,14 @@ def test_a_damaged_run_is_not_loaded_and_runs_again(
 FACTORS = 2
 
 
-def test_functions_are_known_by_what_is_written_in_them() -> None:
-    def identity(function: Any) -> Any:
+def test_functions_are_known_by_what_is_written_in_them():
+    def identity(function):
         return cross_validate.read_trainers({"a": function})["a"].identity
 
-    def make(factors: int) -> Any:
+    def make(factors):
         return lambda train, seed: se.train_als(train, factors=factors, seed=seed)
 
-    def by_global(train: Any, seed: int) -> Any:
+    def by_global(train, seed):
         return se.train_als(train, factors=FACTORS, seed=seed)
 
     assert identity(make(2)) == identity(make(2))

@@ -1,10 +1,5 @@
 """Data, checkpoints that the tests of sweeps share."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 from sweep_cases import METRICS, N_ITEMS, N_USERS, save
 
@@ -14,13 +9,13 @@ from sparse_eval.models.evaluate import evaluate_request
 
 
 @pytest.fixture(scope="module")
-def holdout() -> Any:
+def holdout():
     clicks = se.datasets.synthetic(n_users=N_USERS, n_items=N_ITEMS, n_interactions=2500, seed=3)
     return se.split.random(clicks, fraction=0.3, seed=0)
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """Make a folder of three checkpoints."""
     made = tmp_path / "checkpoints"
     made.mkdir()
@@ -30,11 +25,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def scored(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def scored(monkeypatch):
     """Collect the models that are evaluated, as their number of factors."""
-    calls: list[int] = []
+    calls = []
 
-    def counted(request: Any, model: Any, *data: Any, **options: Any) -> Any:
+    def counted(request, model, *data, **options):
         calls.append(model.item_factors.shape[1])
         return evaluate_request(request, model, *data, **options)
 
@@ -43,5 +38,5 @@ def scored(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 @pytest.fixture
-def data(holdout: Any) -> tuple[Any, ...]:
+def data(holdout):
     return holdout.train, holdout.validation, METRICS

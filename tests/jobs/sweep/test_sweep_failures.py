@@ -1,12 +1,7 @@
 """Checkpoints that fail or change while they are read, and refused input."""
 
-from __future__ import annotations
-
 import hashlib
 import os
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -36,9 +31,7 @@ SIZES = {"user_factors": N_USERS, "item_factors": N_ITEMS}
 
 # Interpreted kernels warn of what compiled ones do not.
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
-def test_broken_checkpoints_have_a_row_and_do_not_stop_the_sweep(
-    tmp_path: Path, data: Any, scored: list[Any]
-) -> None:
+def test_broken_checkpoints_have_a_row_and_do_not_stop_the_sweep(tmp_path, data, scored):
     need_posix()
     good = save(tmp_path / "good.npz")
     nan = np.ones((N_ITEMS, 4), np.float32)
@@ -78,15 +71,13 @@ def test_broken_checkpoints_have_a_row_and_do_not_stop_the_sweep(
     assert same_table(again, se.sweep(paths, *data))
 
 
-def test_errors_of_memory_are_rows_and_others_are_raised(
-    folder: Path, data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(request: Any, model: Any, *given: Any, **options: Any) -> Any:
+def test_errors_of_memory_are_rows_and_others_are_raised(folder, data, tmp_path, monkeypatch):
+    def fail(request, model, *given, **options):
         if model.item_factors.shape[1] in errors:
             raise errors[model.item_factors.shape[1]]
         return evaluate_request(request, model, *given, **options)
 
-    errors: dict[int, Exception] = {4: MemoryError(), 10: ZeroDivisionError()}
+    errors = {4: MemoryError(), 10: ZeroDivisionError()}
     with monkeypatch.context() as patch:
         patch.setattr(scoring, "evaluate_request", fail)
         with pytest.raises(ZeroDivisionError):
@@ -105,13 +96,8 @@ def test_errors_of_memory_are_rows_and_others_are_raised(
     [(hashlib, "file_digest"), (sweeping, "read_checkpoint")],
 )
 def test_a_checkpoint_that_changes_while_it_is_read_fails_until_the_next_sweep(
-    folder: Path,
-    data: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    owner: Any,
-    name: str,
-    change: Callable[[Path, bytes], None],
-) -> None:
+    folder, data, monkeypatch, owner, name, change
+):
     path = folder / "als-4.npz"
     new = save(folder.parent / "new.npz", 4, seed=8).read_bytes()
     assert len(new) == path.stat().st_size
@@ -138,13 +124,8 @@ def test_a_checkpoint_that_changes_while_it_is_read_fails_until_the_next_sweep(
     ],
 )
 def test_refuses_bad_input_before_the_first_checkpoint(
-    folder: Path,
-    holdout: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    call: dict[str, Any],
-    error: type[Exception],
-) -> None:
+    folder, holdout, tmp_path, monkeypatch, call, error
+):
     (tmp_path / "empty").mkdir()
     odd = {
         "EMPTY": tmp_path / "empty",

@@ -1,10 +1,7 @@
 """Sweeps that are interrupted and continue from a folder, and folders that they refuse."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -17,9 +14,7 @@ import sparse_eval.jobs.scoring as scoring
 from sparse_eval.errors import InvalidFileError
 
 
-def test_a_rerun_computes_only_what_is_missing(
-    folder: Path, data: Any, tmp_path: Path, scored: list[Any]
-) -> None:
+def test_a_rerun_computes_only_what_is_missing(folder, data, tmp_path, scored):
     out = tmp_path / "out" / "table.csv"
     expected = se.sweep(folder, *data)
     scored.clear()
@@ -39,9 +34,7 @@ def test_a_rerun_computes_only_what_is_missing(
     assert same_table(other, se.sweep(folder, *data[:2], METRICS[::-1], monitor="recall@20"))
 
 
-def test_results_follow_the_content_of_a_file(
-    folder: Path, data: Any, tmp_path: Path, scored: list[Any]
-) -> None:
+def test_results_follow_the_content_of_a_file(folder, data, tmp_path, scored):
     out = tmp_path / "out" / "table.csv"
     se.sweep(folder, *data, out=out.parent)
     scored.clear()
@@ -61,7 +54,7 @@ def test_results_follow_the_content_of_a_file(
     assert table["best"].tolist() == [True, False, False]
 
 
-def test_equal_contents_are_scored_once(folder: Path, data: Any, scored: list[Any]) -> None:
+def test_equal_contents_are_scored_once(folder, data, scored):
     for copy in ("als-5.npz", "als-6.npz"):
         shutil.copy(folder / "als-4.npz", folder / copy)
     table = se.sweep(folder, *data)
@@ -71,9 +64,7 @@ def test_equal_contents_are_scored_once(folder: Path, data: Any, scored: list[An
     assert len(copies.drop(columns=["file", "best"]).drop_duplicates()) == 1
 
 
-def test_refuses_a_folder_of_other_inputs(
-    folder: Path, holdout: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refuses_a_folder_of_other_inputs(folder, holdout, tmp_path, monkeypatch):
     out = tmp_path / "out"
     call = {"train": holdout.train, "validation": holdout.validation, "metrics": METRICS}
     se.sweep(folder, **call, out=out)
@@ -98,14 +89,7 @@ def test_refuses_a_folder_of_other_inputs(
 
 @pytest.mark.parametrize("call", [1, 3])
 @pytest.mark.parametrize(("owner", "name"), [(scoring, "evaluate_request"), (Path, "replace")])
-def test_ctrl_c_keeps_the_finished_rows(
-    folder: Path,
-    data: Any,
-    tmp_path: Path,
-    owner: Any,
-    name: str,
-    call: int,
-) -> None:
+def test_ctrl_c_keeps_the_finished_rows(folder, data, tmp_path, owner, name, call):
     out = tmp_path / "out"
     out.mkdir()
     with interrupted_at(owner, name, call):

@@ -1,13 +1,10 @@
 """The evaluations that a sweep saves."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from killed import run_killed
@@ -21,18 +18,18 @@ from sparse_eval.errors import InvalidFileError, OutputError
 from sparse_eval.jobs.ledger import Ledger
 
 
-def load_all(folder: Path) -> dict[str, se.Evaluation]:
+def load_all(folder):
     return {path.parent.name: se.Evaluation.load(path) for path in folder.glob("*/summary.json")}
 
 
-def saved_by_file(folder: Path) -> dict[str, str]:
+def saved_by_file(folder):
     """Return the names of the evaluations of a sweep by the path of the checkpoint."""
     ledger = Ledger(folder / "sweep.jsonl", "sweep")
     rows = [row for row in ledger.rows.values() if ledger.has_evaluation(row)]
     return {row["slot"]: row["saved"]["folder"] for row in rows}
 
 
-def contents(folder: Path) -> dict[str, str]:
+def contents(folder):
     """Return a hash of each file of the evaluations in a folder, by its path there."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -41,9 +38,7 @@ def contents(folder: Path) -> dict[str, str]:
     }
 
 
-def test_evaluations_follow_the_content_of_a_file(
-    folder: Path, data: Any, tmp_path: Path, scored: list[Any]
-) -> None:
+def test_evaluations_follow_the_content_of_a_file(folder, data, tmp_path, scored):
     evs = tmp_path / "evs"
     se.sweep(folder, *data, out=evs, save=True)
     means = {name: ev.mean() for name, ev in load_all(evs).items()}
@@ -77,7 +72,7 @@ def test_evaluations_follow_the_content_of_a_file(
 
 
 @pytest.mark.filterwarnings("ignore:.*was trained on pairs that are not in train")  # the frames
-def test_evaluations_name_the_folder_of_a_loaded_split(tmp_path: Path) -> None:
+def test_evaluations_name_the_folder_of_a_loaded_split(tmp_path):
     clicks = se.datasets.synthetic(n_users=30, n_items=20, seed=0)
     holdout = se.split.random(clicks, seed=0)
     holdout.save(tmp_path / "split")
@@ -99,7 +94,7 @@ def test_evaluations_name_the_folder_of_a_loaded_split(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / "evs")
 
 
-def test_a_checkpoint_that_fails_has_no_evaluation(folder: Path, data: Any, tmp_path: Path) -> None:
+def test_a_checkpoint_that_fails_has_no_evaluation(folder, data, tmp_path):
     evs = tmp_path / "evs"
     se.sweep(folder, *data, out=evs, save=True)
     (folder / "als-4.npz").write_bytes(b"broken")
@@ -111,9 +106,7 @@ def test_a_checkpoint_that_fails_has_no_evaluation(folder: Path, data: Any, tmp_
     assert not (evs / "als-4").exists()
 
 
-def test_equal_names_get_those_of_their_folders(
-    folder: Path, data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_equal_names_get_those_of_their_folders(folder, data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     other = tmp_path / "monday"
     other.mkdir()
@@ -131,9 +124,7 @@ def test_equal_names_get_those_of_their_folders(
     assert contents(tmp_path / "evs") == before
 
 
-def test_a_row_keeps_no_evaluation_of_other_content(
-    folder: Path, data: Any, tmp_path: Path, scored: list[Any]
-) -> None:
+def test_a_row_keeps_no_evaluation_of_other_content(folder, data, tmp_path, scored):
     out = tmp_path / "evs"
     se.sweep(folder, *data, out=out, save=True)
     save(folder / "als-4.npz", 5)
@@ -147,7 +138,7 @@ def test_a_row_keeps_no_evaluation_of_other_content(
     assert load_all(out)["als-4"].about["checkpoint"]["factors"] == 5
 
 
-def test_refuses_evaluations_of_other_data(folder: Path, data: Any, tmp_path: Path) -> None:
+def test_refuses_evaluations_of_other_data(folder, data, tmp_path):
     evs = tmp_path / "evs"
     se.sweep(folder, *data, out=evs, save=True)
     before = contents(evs)
@@ -164,7 +155,7 @@ def test_refuses_evaluations_of_other_data(folder: Path, data: Any, tmp_path: Pa
         se.sweep(folder, *data, out=evs / "file", save=True)
 
 
-def test_an_executor_saves_the_same(folder: Path, data: Any, tmp_path: Path) -> None:
+def test_an_executor_saves_the_same(folder, data, tmp_path):
     shutil.copy(folder / "als-4.npz", folder / "copy.npz")
     se.sweep(folder, *data, out=tmp_path / "here", save=True)
     with ThreadPoolExecutor(2) as pool:
@@ -184,9 +175,7 @@ se.sweep(folder, *data, out=evs, save=True)
 @pytest.mark.parametrize("call", [3, 6])
 @pytest.mark.long
 @pytest.mark.slow
-def test_a_killed_sweep_leaves_nothing_half_saved(
-    folder: Path, holdout: Any, data: Any, tmp_path: Path, call: int, scored: list[Any]
-) -> None:
+def test_a_killed_sweep_leaves_nothing_half_saved(folder, holdout, data, tmp_path, call, scored):
     (folder / "als-10.npz").unlink()
     holdout.save(tmp_path / "split")
     evs, whole = tmp_path / "evs", tmp_path / "whole"
@@ -200,7 +189,7 @@ def test_a_killed_sweep_leaves_nothing_half_saved(
         assert contents(whole / name) == contents(evs / name)  # and no temporary file
 
 
-def test_an_evaluation_without_its_row_is_replaced(folder: Path, data: Any, tmp_path: Path) -> None:
+def test_an_evaluation_without_its_row_is_replaced(folder, data, tmp_path):
     """A sweep was killed after an evaluation was saved, and before its row was added."""
     evs = tmp_path / "evs"
     se.sweep(folder, *data, out=evs, save=True)
@@ -211,17 +200,15 @@ def test_an_evaluation_without_its_row_is_replaced(folder: Path, data: Any, tmp_
     assert len(saved_by_file(evs)) == len(load_all(evs))
 
 
-def test_a_full_disk_stops_the_sweep(
-    folder: Path, data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_stops_the_sweep(folder, data, tmp_path, monkeypatch):
     write, evs = Path.write_bytes, tmp_path / "evs"
 
-    def full(path: Path, content: bytes) -> int:
+    def full(path, content):
         if "als-4" in str(path):
             raise OSError(28, os.strerror(28), str(path))
         return write(path, content)
 
-    def stopped() -> None:
+    def stopped():
         with monkeypatch.context() as patch:
             patch.setattr(Path, "write_bytes", full)
             with raises(OutputError):
@@ -239,13 +226,11 @@ def test_a_full_disk_stops_the_sweep(
     assert load_all(evs)["als-4"].about["checkpoint"]["factors"] == 5
 
 
-def test_two_sweeps_do_not_save_in_one_folder(
-    folder: Path, data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_sweeps_do_not_save_in_one_folder(folder, data, tmp_path, monkeypatch):
     need_posix()
     score, refused = sweeping.score_task, []
 
-    def score_beside_another(*given: Any) -> Any:
+    def score_beside_another(*given):
         with raises(OutputError):
             se.sweep(folder, *data, out=tmp_path / "saved", save=True)
         refused.append(given)

@@ -1,14 +1,11 @@
 """The table of a sweep: its rows, columns, values, and the best checkpoint."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,7 +18,7 @@ import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, WorkerError
 
 
-def test_a_folder_becomes_a_table(folder: Path, data: Any, tmp_path: Path) -> None:
+def test_a_folder_becomes_a_table(folder, data, tmp_path):
     table = se.sweep(folder, *data, out=tmp_path / "out")
     assert list(table.columns) == [
         "file", "best", "status", "error", "seconds", *NAMES,
@@ -42,7 +39,7 @@ def test_a_folder_becomes_a_table(folder: Path, data: Any, tmp_path: Path) -> No
         assert cells == {name: str(value) for name, value in row.items()}
 
 
-def test_paths_are_files_folders_or_both(folder: Path, data: Any, tmp_path: Path) -> None:
+def test_paths_are_files_folders_or_both(folder, data, tmp_path):
     one = save(tmp_path / "one.npz", 3)
     (folder / "sub.npz").mkdir()
     save(folder / ".als-9.npz", 9)
@@ -55,7 +52,7 @@ def test_paths_are_files_folders_or_both(folder: Path, data: Any, tmp_path: Path
     assert failed[["file", "error"]].values.tolist() == [[str(folder / "sub.npz"), "is not a file"]]
 
 
-def test_a_missing_checkpoint_is_not_the_best(folder: Path, data: Any, tmp_path: Path) -> None:
+def test_a_missing_checkpoint_is_not_the_best(folder, data, tmp_path):
     files = sorted(folder.glob("*.npz"))
     table = se.sweep(files, *data, out=tmp_path / "s")
     best = Path(table.loc[table["best"], "file"].item())
@@ -65,7 +62,7 @@ def test_a_missing_checkpoint_is_not_the_best(folder: Path, data: Any, tmp_path:
     assert len(again) == len(table)  # the row is kept in case the file comes back
 
 
-def test_the_best_is_that_of_the_monitored_metric(folder: Path, holdout: Any) -> None:
+def test_the_best_is_that_of_the_monitored_metric(folder, holdout):
     shutil.copy(folder / "als-10.npz", folder / "als-11.npz")
     metrics = ["ndcg@10", "gini@10", "recall@5"]
     for monitor, metric, choose in (
@@ -76,7 +73,7 @@ def test_the_best_is_that_of_the_monitored_metric(folder: Path, holdout: Any) ->
         assert table.index[table["best"]].tolist() == [first]
 
 
-def test_no_failed_or_undefined_row_is_the_best(folder: Path, data: Any, tmp_path: Path) -> None:
+def test_no_failed_or_undefined_row_is_the_best(folder, data, tmp_path):
     (tmp_path / "broken.npz").write_bytes(b"")
     assert not se.sweep([tmp_path / "broken.npz"], *data)["best"].any()
     # one unseen item has no pairs that could differ
@@ -106,7 +103,7 @@ ODD = {
 }
 
 
-def test_keeps_parameters_and_names_of_every_kind(data: Any, tmp_path: Path) -> None:
+def test_keeps_parameters_and_names_of_every_kind(data, tmp_path):
     names = ["plain.npz", 'comma, "quote".npz', "line\nbreak\r.npz", "ünï.npz", "=1+1.npz"]
     paths = [save(tmp_path / name, seed=i) for i, name in enumerate(names)]
     bytes_name = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.npz")
@@ -131,7 +128,7 @@ def test_keeps_parameters_and_names_of_every_kind(data: Any, tmp_path: Path) -> 
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_clients(folder: Path, data: Any) -> None:
+def test_clients(folder, data):
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         assert same_table(se.sweep(folder, *data, client=pool), se.sweep(folder, *data))
     closed = ThreadPoolExecutor(1)
