@@ -119,8 +119,13 @@ def rows_of_columns(frame: Any) -> pa.Table | None:
                 f"the lists cannot be read ({error}); give ids of one type, a row for each item, "
                 "or a mapping of users to lists"
             ) from error
+    elif engine == "polars":
+        frame = frame.lazy()
+        if not wide and not any(kind.is_nested() for kind in frame.collect_schema().dtypes()):
+            return None  # without collecting it, as its reader does
+        table = pa.table(frame.collect())
     else:
-        table = pa.table(frame.lazy().collect() if engine == "polars" else frame)
+        table = pa.table(frame)
     user = _plain(table.column(users[0]))
     if wide:
         return _of_wide(user, [_plain(table.column(name)) for name in wide])

@@ -486,6 +486,10 @@ class Reader:
             or (whole_type if parsers[field.role] is whole else pa.string())
             for number, field in wanted.items()
         }
+        # Older versions of Arrow may wait forever for the end of a line longer than a block.
+        starts = range(0, len(lines) - _CHUNK, _CHUNK)
+        if any(lines.find(b"\n", start, start + _CHUNK) < 0 for start in starts):
+            raise _UnlikeError
         table = read_csv(
             in_arrow(lines),
             read_options=ReadOptions(
