@@ -3,11 +3,10 @@
 import signal
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from commands import SMALL
 
 import sparse_eval as se
 from sparse_eval.cli import main, terminal
@@ -16,6 +15,9 @@ from sparse_eval.jobs import train
 from sparse_eval.jobs import tune as tuning
 from sparse_eval.models import compile as compiling
 from sparse_eval.models import evaluate as evaluating
+
+#: Options of a quick training.
+SMALL = ("--factors", "4", "--iterations", "2")
 
 
 @pytest.fixture
@@ -30,39 +32,35 @@ def split(tmp_path, monkeypatch):
 
 def killed_at(monkeypatch, owner, name, call, number):
     """Send this process a signal when a function is called for the n-th time."""
-    calls, function = [0], getattr(owner, name)
+    function, calls = getattr(owner, name), iter(range(1, 99))
 
     def killing(*given, **options):
-        calls[0] += 1
-        if calls[0] == call:
+        if next(calls) == call:
             signal.raise_signal(number)
         return function(*given, **options)
 
     monkeypatch.setattr(owner, name, killing)
 
 
-@pytest.mark.parametrize(
-    ("owner", "name", "call", "line", "left"),
-    [
-        (se.Holdout, "load", 1, "score als.npz --split split", "nothing is kept"),
-        (
-            sweeping, "read_checkpoint", 2, "score als.npz other.npz --split split",
-            "no results are saved; with --out FOLDER, a command can be continued",
-        ),
-        (
-            train, "train_als", 1, "run clicks.csv --out r",
-            "r has the split; go on with: sparse-eval train",
-        ),
-        (
-            evaluating, "evaluate_request", 1, "run clicks.csv --out r",
-            "r has the split and the model; go on",
-        ),
-        (compiling, "_calls", 1, "compile", "kernels compiled so far are kept"),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize(
-    ("number", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["int", "term"]
-)
+#: The call at which a signal comes, the command, and what it says of what is left.
+INTERRUPTED = [
+    (se.Holdout, "load", 1, "score als.npz --split split", "nothing is kept"),
+    (sweeping, "read_checkpoint", 2, "score als.npz other.npz --split split",
+     "no results are saved; with --out FOLDER, a command can be continued"),
+    (train, "train_als", 1, "run clicks.csv --out r",
+     "r has the split; go on with: sparse-eval train"),
+    (evaluating, "evaluate_request", 1, "run clicks.csv --out r",
+     "r has the split and the model; go on"),
+    (train, "save_model", 2, "train split --iterations 3 --checkpoints c --out m.npz",
+     "checkpoints so far are in c; compare them with: sparse-eval score c --split split"),
+    (train, "save_model", 2, "train split --iterations 3 --checkpoints c --resume --out m.npz",
+     "checkpoints so far are in c; repeat the command to continue"),
+    (compiling, "_calls", 1, "compile", "kernels compiled so far are kept"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("owner", "name", "call", "line", "left"), INTERRUPTED)
+@pytest.mark.parametrize(("number", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_says_what_is_left(
     command, split, monkeypatch, owner, name, call, line, left, number, expected
 ):
@@ -88,8 +86,8 @@ def test_tune_prints_its_trials_and_goes_on(command, split, monkeypatch):
     )
     status, again, _ = command(*words, "--format", "csv")
     assert status == 0
-    header, *rows = (line.replace("True", "False") for line in printed.splitlines())
-    assert [line.replace("True", "False") for line in again.splitlines()[:3]] == [header, *rows]
+    # But for the mark of the best, which may be another one now.
+    assert again.replace("True", "False").startswith(printed.replace("True", "False"))
 
 
 def test_a_run_over_an_earlier_one_leaves_nothing_of_that(command, split, monkeypatch):
@@ -134,39 +132,15 @@ def test_signals_that_are_ignored_stay_so(command, monkeypatch):
 
 
 def test_a_thread_can_run_a_command():
-    ends = []
-
-    def run():
-        try:
-            main(["metrics", "ndcg"])
-        except SystemExit as end:
-            ends.append(end.code)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    assert ends == [0]
-
-
-IMPORTED = """
-import signal
-before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
-import sparse_eval as se
-clicks = se.datasets.synthetic(n_users=50, n_items=40, seed=0)
-holdout = se.split.random(clicks, seed=0)
-se.evaluate_model(se.train_als(holdout.train, factors=2, iterations=1), holdout, "ndcg@5")
-assert before == (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT))
-"""
-
-
-def test_the_library_sets_no_handlers():
-    subprocess.run([sys.executable, "-c", IMPORTED], check=True)
+    with ThreadPoolExecutor(1) as pool, pytest.raises(SystemExit) as end:
+        pool.submit(main, ["metrics", "ndcg"]).result()
+    assert end.value.code == 0
 
 
 #: Runs the command line and sends a signal at the n-th import after the handlers were set.
 IMPORTING = """
-import importlib.abc, os, runpy, signal, sys
-place, number, how = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+import importlib.abc, os, signal, sys
+place, number = map(int, sys.argv[1:])
 names = []
 
 class Signals(importlib.abc.MetaPathFinder):
@@ -179,34 +153,25 @@ class Signals(importlib.abc.MetaPathFinder):
 sys.meta_path.insert(0, Signals())
 sys.argv = ["sparse-eval", "metrics", "ndcg"]
 try:
-    if how == "module":
-        runpy.run_module("sparse_eval", run_name="__main__", alter_sys=True)
-    else:
-        from sparse_eval.cli import main
-        main()
+    import sparse_eval.__main__
 finally:
     os.write(2, ("\\n" + " ".join(names)).encode())
 """
 
 
-def interrupt_import(place, number, how):
+def interrupt_import(place, number):
     """Return the status, the messages, and the modules that were looked for by then."""
-    done = subprocess.run(
-        [sys.executable, "-c", IMPORTING, str(place), str(number), how],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = [sys.executable, "-c", IMPORTING, str(place), str(number)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     said, _, names = done.stderr.rpartition("\n")
     return done.returncode, said, names.split(" ")
 
 
 def test_a_signal_while_modules_are_imported_prints_no_traceback():
-    status, said, names = interrupt_import(0, signal.SIGINT, "module")
+    status, said, names = interrupt_import(0, signal.SIGINT)
     assert (status, said) == (0, "")
     assert {"typer", "numpy", "scipy", "numba", "pandas", "sparse_eval.cli.commands"} <= {*names}
     for turn, place in enumerate([1, *map(names.index, ("typer", "numpy", "pandas"))]):
-        how = ("module", "script")[turn % 2]
-        number, expected = ((signal.SIGINT, 130), (signal.SIGTERM, 143))[turn // 2 % 2]
-        found = interrupt_import(place, number, how)[:2]
+        number, expected = ((signal.SIGINT, 130), (signal.SIGTERM, 143))[turn % 2]
+        found = interrupt_import(place, number)[:2]
         assert found == (expected, "interrupted: nothing is kept\n"), (names[place - 1], found)

