@@ -2,6 +2,7 @@
 
 import signal
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from fingerprints import fingerprint
@@ -71,14 +72,8 @@ _METRICS = dict(REGISTRY)
 @pytest.fixture(autouse=True)
 def _registry():
     """Forget what a test registers, and what an example registered before in the same process."""
-    _restore()
-    yield
-    _restore()
-
-
-def _restore():
-    REGISTRY.clear()
-    REGISTRY.update(_METRICS)
+    with mock.patch.dict(REGISTRY, _METRICS, clear=True):
+        yield
 
 
 @pytest.hookimpl(wrapper=True)

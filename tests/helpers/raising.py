@@ -31,19 +31,14 @@ _HEADER = """\
 _PLACEHOLDERS = [
     (r"[^\s'\"(]*/pytest-of-[^/\s]+/pytest-\w+(/popen-gw\d+)?/[^/\s'\",:;)]+", "<tmp>"),
     (rf"{re.escape(tempfile.gettempdir())}/(tmp\w+|[\w-]*\w{{8}}\b)", "<tmp>"),
-    (re.escape(str(_PROJECT)), "<project>"),
-    (r"0x[0-9a-f]{6,}", "0x…"),
     (r"\bkernels_\w+", "kernels_<digest>"),
     (r"inproc://[\d./]+", "inproc://<address>"),
-    (r"\bsparse_eval-\w{8}\b", "sparse_eval-<tmp>"),
     (r"(a readable Parquet file|its columns promise|of its columns) \(.*\)", r"\1 (<cause>)"),
     (r"\b(127\.0\.0\.1|localhost):\d+", r"\1:<port>"),
     (r"worker \S+ \(process \d+\)", "worker <host> (process <pid>)"),
     (r"\{'python': '3[^{}]*\}", "{<versions>}"),
     (rf"(?<![\d.]){re.escape(version('sparse_eval'))}(?![\d.])", "<version>"),
 ]
-
-#: File and function of a test, and its messages.
 
 
 @contextmanager

@@ -2,11 +2,12 @@
 
 import io
 import os
-import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from failing import full
 from numba import config
 from raising import raises
 from systems import need_posix
@@ -25,10 +26,6 @@ EVALUATIONS = [se.evaluate_model(MODEL, SPLITS[0], f"ndcg@{k}") for k in (5, 10)
 FOLDERS = {
     "evaluation": (
         lambda i, folder: EVALUATIONS[i].save(folder),
-        lambda folder: se.Evaluation.load(folder).names,
-    ),
-    "parquet": (
-        lambda i, folder: EVALUATIONS[i].save(folder, table="parquet"),
         lambda folder: se.Evaluation.load(folder).names,
     ),
     "split": (
@@ -50,7 +47,7 @@ def test_what_is_there_stays_whole_where_the_disk_is_full(tmp_path, monkeypatch,
     def failing(path, flags, mode=0o777, **options):
         if flags & os.O_EXCL and str(path).endswith((".npz", ".json", ".csv", ".parquet")):
             if len(created) == n_files:
-                raise OSError(28, os.strerror(28))
+                full()
             created.append(path)
         return create(path, flags, mode, **options)
 
@@ -70,68 +67,14 @@ def test_models_are_saved_whole_or_not_at_all(tmp_path, monkeypatch, name):
     model = se.factor_model(*factors) if name == "factors" else se.baselines.ease(SPLITS[0])
     model.save(tmp_path / "m")
     content = (tmp_path / "m.npz").read_bytes()
-
-    def full(*_, **__):
-        raise OSError(28, os.strerror(28))
-
     monkeypatch.setattr(Path, "replace", full)
-    with raises(OutputError):
-        model.save(tmp_path / "m.npz")
-    with raises(OutputError):
-        se.save_model(model, tmp_path / "m.npz")
+    for save in (model.save, partial(se.save_model, model)):
+        with raises(OutputError):
+            save(tmp_path / "m.npz")
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("m.npz", content)]
 
 
-def run_everything(i, folder):
-    CLICKS.to_frame().to_csv(folder / "clicks.csv", index=False)
-    words = ("--factors", 2, "--iterations", 1, "--seed", i, "--out", folder)
-    run("run", folder / "clicks.csv", *words)
-
-
-def run(*words):
-    with pytest.raises(SystemExit) as end:
-        main([str(word) for word in words])
-    assert not end.value.code
-
-
-#: Functions that write files; the number makes their contents differ.
-WRITERS = {
-    **{name: save for name, (save, _) in FOLDERS.items()},
-    "csv": lambda i, folder: EVALUATIONS[i].to_csv(folder / "t.csv"),
-    "table": lambda i, folder: EVALUATIONS[i].to_parquet(folder / "t.parquet"),
-    "json": lambda i, folder: EVALUATIONS[i].to_json(folder / "t.json"),
-    "report": lambda i, folder: se.write_report({"a": EVALUATIONS[i]}, folder / "r.html"),
-    "chart": lambda i, folder: se.plots.save(
-        se.plots.by_cutoff({"a": EVALUATIONS[i]}, "ndcg"), folder / "c.svg"
-    ),
-    "history": lambda i, folder: se.History(folder / "h.jsonl").append(EVALUATIONS[i], "a"),
-    "factors": lambda i, folder: MODEL.save(folder / "m.npz"),
-    "item-item": lambda i, folder: se.baselines.ease(SPLITS[i]).save(folder / "m.npz"),
-    "qrels": lambda i, folder: se.trec.write_qrels(
-        se.Relevance.from_csr(SPLITS[i].validation), folder / "q.txt"
-    ),
-    "run": run_everything,
-}
-
-
-@pytest.mark.parametrize("name", WRITERS)
-def test_files_and_folders_keep_their_permissions(tmp_path, name):
-    need_posix()
-    before = os.umask(0o022)
-    try:
-        WRITERS[name](0, tmp_path)
-        for path in tmp_path.rglob("*"):
-            path.chmod(0o700 if path.is_dir() else 0o660)
-        listed = {path: path.stat().st_mode for path in tmp_path.rglob("*")}
-        WRITERS[name](1, tmp_path)
-    finally:
-        os.umask(before)
-    assert listed
-    assert {path: path.stat().st_mode for path in tmp_path.rglob("*")} == listed
-
-
 READERS = {
-    "load": se.datasets.load,
     "load_csv": se.datasets.load_csv,
     "load_parquet": se.datasets.load_parquet,
     "load_npz": se.datasets.load_npz,
@@ -143,7 +86,6 @@ READERS = {
     "negatives": lambda path: se.read_negatives(path, SPLITS[0].train),
     "evaluation": se.Evaluation.load,
     "history": se.History,
-    "scan": lambda path: se.evaluate(se.Rankings.scan(path), SPLITS[0].validation, "ndcg@5"),
 }
 
 
@@ -198,11 +140,9 @@ def test_inputs_are_not_written_over(tmp_path, monkeypatch, command):
 
 
 def test_a_command_whose_messages_find_no_place(monkeypatch):
-    class Full(io.StringIO):
-        def flush(self):
-            raise OSError(28, os.strerror(28))
-
-    monkeypatch.setattr(sys, "stderr", Full())
+    stream = io.StringIO()
+    stream.flush = full
+    monkeypatch.setattr("sys.stderr", stream)
     with pytest.raises(SystemExit) as ended:
         main(["compare", "nothing"])
     assert ended.value.code == 2
@@ -223,9 +163,8 @@ def test_names_of_several_lines_are_told_in_one(tmp_path, command):
     assert said.count("\n") == 3
 
 
-def test_compiled_kernels_are_kept_in_no_relative_folder(monkeypatch):
+@pytest.mark.parametrize("place", ["relative", "~/nowhere"])
+def test_compiled_kernels_are_kept_in_no_relative_folder(monkeypatch, place):
     monkeypatch.setattr(config, "CACHE_DIR", "")
-    for environment in ({"XDG_CACHE_HOME": "relative"}, {"XDG_CACHE_HOME": "~/nowhere"}):
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
-        assert [folder.name for folder in folders(__file__)] == ["__pycache__"]
+    monkeypatch.setenv("XDG_CACHE_HOME", place)
+    assert [folder.name for folder in folders(__file__)] == ["__pycache__"]
