@@ -12,16 +12,16 @@ import itertools
 import json
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import scipy
 from scipy.sparse import csr_matrix
+from tables_cases import saved_csr
 
 import sparse_eval as se
 from sparse_eval.metrics import CONVENTIONS, REGISTRY
@@ -31,27 +31,13 @@ N_USERS, N_ITEMS, LENGTH = 230, 60, 15
 #: Where the returned values are.
 NET = Path(__file__).parents[1] / "net"
 
-Calls = Iterator[tuple[str, Callable[[], Any]]]
-
-
-class Problem(NamedTuple):
-    """Lists of several lengths, of some users none; gains; what users had seen; data of items."""
-
-    lists: se.Rankings
-    graded: csr_matrix
-    zeros: csr_matrix
-    train: csr_matrix
-    items: se.ItemData
-    factors: tuple[Any, Any]
-
-    @property
-    def scores(self):
-        return self.factors[0] @ self.factors[1].T
-
 
 @cache
 def problem():
-    """Make the problem. Scores are exact in float32, so that no processor rounds them otherwise."""
+    """Return lists of several lengths, of some users none; gains; what users had seen; a model.
+
+    Scores are exact in float32, so that no processor rounds them otherwise.
+    """
     rng = np.random.default_rng(0)
     shape = (N_USERS, N_ITEMS)
     factors = tuple(rng.integers(-8, 9, (n, 6)).astype(np.float32) / 8 for n in shape)
@@ -69,8 +55,10 @@ def problem():
         vectors=rng.integers(-4, 5, (N_ITEMS, 3)) / 4,
         propensity=rng.integers(1, 9, N_ITEMS) / 8,
     )
-    lists = se.Rankings.from_topk(ids, shape=shape)
-    return Problem(lists, gains, zeros, csr_matrix(seen * 1.0), items, factors)
+    return SimpleNamespace(
+        lists=se.Rankings.from_topk(ids, shape=shape), graded=gains, zeros=zeros,
+        train=csr_matrix(seen * 1.0), items=items, factors=factors, scores=scores,
+    )  # fmt: skip
 
 
 @cache
@@ -192,42 +180,29 @@ def ways():
     yield "item-item", partial(model, se.Scorer(item_item=weights), metrics=METRICS)
     biased = se.factor_model(users, items, item_biases=items[:, 0], similarity="dot")
     yield "biases", partial(model, biased, metrics=METRICS)
-    yield (
-        "distance",
-        partial(model, se.factor_model(users, items, similarity="euclidean"), metrics=METRICS),
-    )
+    distant = se.factor_model(users, items, similarity="euclidean")
+    yield "distance", partial(model, distant, metrics=METRICS)
     yield "checkpoint", partial(_by_checkpoint, given)
     yield "some users", partial(model, given.factors, metrics=METRICS, users=[7, 3, 100])
-    yield (
-        "some candidates",
-        partial(model, given.factors, metrics=OF_ITEMS, candidates=candidates, items=given.items),
-    )
-    yield (
-        "judged by a model",
-        partial(
-            of_model, given.factors, train, given.zeros, se.Protocol("ndcg@5", judged_only=True)
-        ),
-    )
+    among = partial(model, candidates=candidates, items=given.items)
+    yield "some candidates", partial(among, given.factors, metrics=OF_ITEMS)
+    judged = se.Protocol("ndcg@5", judged_only=True)
+    yield "judged by a model", partial(of_model, given.factors, train, given.zeros, judged)
     yield "top_k", lambda: [one.tolist() for one in se.top_k(given.factors, 3, seen=train)]
-    yield (
-        "exact ranks",
-        lambda: digest_of(se.ranks(given.factors, truth, seen=train).to_positions()),
-    )
+    ranks = partial(se.ranks, given.factors, truth, seen=train)
+    yield "exact ranks", lambda: digest_of(ranks().to_positions())
 
 
 def tables(given):
     """Return lists, gains and training data as frames with text ids."""
-    sides = (given.lists.to_positions(), "rank"), (given.graded, "gain"), (given.train, "value")
-    return [
-        pd.DataFrame(
-            {
-                "user": [f"u{row:03d}" for row in side.tocoo().row],
-                "item": [f"i{column:03d}" for column in side.tocoo().col],
-                name: side.tocoo().data,
-            }
-        )
-        for side, name in sides
-    ]
+    frames = []
+    for side, name in (
+        (given.lists.to_positions(), "rank"), (given.graded, "gain"), (given.train, "value"),
+    ):  # fmt: skip
+        coo = side.tocoo()
+        users, items = [f"u{row:03d}" for row in coo.row], [f"i{column:03d}" for column in coo.col]
+        frames.append(pd.DataFrame({"user": users, "item": items, name: coo.data}))
+    return frames
 
 
 def _by_executor(lists, truth, **options):
@@ -245,11 +220,7 @@ def _by_files(frames, method, ending):
 
 def _by_folder(matrix, truth):
     with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder) / name for name in ("lists", "truth")]
-        for path, side in zip(paths, (matrix, truth), strict=True):
-            path.mkdir()
-            for name in ("data", "indices", "indptr", "shape"):
-                np.save(path / f"{name}.npy", np.asarray(getattr(side, name)))
+        paths = saved_csr(Path(folder, "lists"), matrix), saved_csr(Path(folder, "truth"), truth)
         return evaluated(*paths, METRICS)
 
 
@@ -312,12 +283,12 @@ def results():
     for name, model in models.items():
         yield f"baseline {name}", partial(of_model, model, holdout, METRICS)
     for by in ("uniform", "popularity"):
-        yield f"negatives by {by}", partial(_among_negatives, holdout, by)
+        negatives = se.sample_negatives(holdout, n=20, by=by, seed=1)
+        among = partial(of_model, models["popularity"], holdout, METRICS, candidates=negatives)
+        yield f"negatives by {by}", among
     trainers = {name: partial(_trained, name) for name in ("popularity", "random")}
-    yield (
-        "cross_validate",
-        lambda: cells_of(se.cross_validate(clicks(), trainers, names, seeds=2).summary()),
-    )
+    cross = partial(se.cross_validate, clicks(), trainers, names, seeds=2)
+    yield "cross_validate", lambda: cells_of(cross().summary())
     yield "merge", partial(_merged, given, names)
     yield "saved", partial(_saved, given, names)
 
@@ -342,12 +313,6 @@ def _compared(given, test, correction):
 def _trained(name, train, seed):
     make = getattr(se.baselines, name)
     return make(train, seed=seed) if name == "random" else make(train)
-
-
-def _among_negatives(holdout, by):
-    negatives = se.sample_negatives(holdout, n=20, by=by, seed=1)
-    model = se.baselines.popularity(holdout)
-    return of_model(model, holdout, METRICS, candidates=negatives)
 
 
 def _merged(given, names):

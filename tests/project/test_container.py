@@ -4,37 +4,26 @@ import re
 import shlex
 from pathlib import Path
 
-import pytest
-import typer
 import yaml
 
 import sparse_eval as se
-from sparse_eval.cli.commands import app
 
 FOLDER = Path(__file__).parents[2] / "docs" / "guide" / "container"
-COMMANDS = vars(typer.main.get_command(app))["commands"]
-
-
-@pytest.fixture(scope="module")
-def job():
-    return yaml.safe_load((FOLDER / "cronjob.yaml").read_text(encoding="utf-8"))
 
 
 def test_the_image_calls_commands_and_copies_files_that_exist():
     text = (FOLDER / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
-    commands = re.findall(r"sparse-eval ([a-z]+)", text)
-    assert commands == ["compile"]
-    assert {*commands} <= {*COMMANDS}
-    copied = [shlex.split(line)[1:-1] for line in re.findall(r"^COPY .*$", text, re.M)]
-    for name in (name for names in copied for name in names):
-        assert (FOLDER.parents[2] / name).exists()
+    assert re.findall(r"sparse-eval ([a-z]+)", text) == ["compile"]
+    for line in re.findall(r"^COPY .*$", text, re.M):
+        for name in shlex.split(line)[1:-1]:
+            assert (FOLDER.parents[2] / name).exists()
     assert "USER 10001:10001" in text
 
 
-def test_the_job_scores_a_folder(command, job, tmp_path, monkeypatch):
+def test_the_job_scores_a_folder(command, tmp_path, monkeypatch):
+    job = yaml.safe_load((FOLDER / "cronjob.yaml").read_text(encoding="utf-8"))
     (container,) = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
-    clicks = se.datasets.synthetic(n_users=80, n_items=60, seed=1)
-    holdout = se.split.random(clicks, seed=0)
+    holdout = se.split.random(se.datasets.synthetic(n_users=80, n_items=60, seed=1), seed=0)
     holdout.save(tmp_path / "data" / "split")
     (tmp_path / "data" / "checkpoints").mkdir()
     model = se.train_als(holdout.train, factors=4, iterations=1)

@@ -2,12 +2,14 @@
 
 import ast
 import importlib
+import inspect
 import json
 import math
 import re
 import sys
 import tomllib
 import warnings
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,13 @@ from sparse_eval.metrics import CONVENTIONS, REGISTRY, STANDARD
 
 DOCS = Path(__file__).parents[2] / "docs"
 MODULES = ("baselines", "datasets", "errors", "plots", "split", "testing", "track", "trec")
+NAMES = (DOCS / "reference" / "names.md").read_text(encoding="utf-8")
+#: Each signature of the page of names, in a line, by the name before it.
+SIGNATURES = {
+    line.partition("(")[0]: line
+    for block in re.findall(r"^```python\n(.*?)^```$", NAMES, re.M | re.S)
+    for line in re.sub(r"\n +", " ", block).splitlines()
+}
 NOTEBOOKS = sorted((DOCS / "tutorials").glob("*.ipynb"))
 #: Public, and no function or class.
 CONSTANTS = {"datasets.FORMATS", "datasets.UNDATED"}
@@ -45,6 +54,30 @@ def test_the_reference_names_everything_public():
     assert documented - of_metrics == public_names()
     for name in of_metrics:
         assert hasattr(importlib.import_module("sparse_eval.metrics"), name.partition(".")[2])
+
+
+def test_every_public_name_is_on_the_page():
+    assert not [name for name in se.__all__ if not re.search(rf"[`.\n]{name}\b", NAMES)]
+    functions = {name for name in public_names() if inspect.isfunction(attrgetter(name)(se))}
+    assert functions <= set(SIGNATURES)
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_signature(name):
+    found = inspect.signature(attrgetter(name)(se))
+    plain = (bool, int, float, str, type(None), type)  # without a default: a type
+    parameters = [
+        each.replace(
+            annotation=each.empty,
+            default=each.default if isinstance(each.default, plain) else ...,
+        )
+        for each in found.parameters.values()
+        if each.name != "self"
+    ]
+    shown = str(found.replace(parameters=parameters, return_annotation=found.empty))
+    assert SIGNATURES[name] == (name + shown).replace("'", '"').replace("Ellipsis", "...")
+    assert len(parameters) <= 14
+    assert inspect.Parameter.VAR_KEYWORD not in {each.kind for each in parameters}
 
 
 def test_each_metric_has_a_formula_and_a_value_by_hand():

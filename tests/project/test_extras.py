@@ -15,40 +15,26 @@ for name in ("dask", "dask.distributed", "distributed", "jinja2", "matplotlib", 
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
-from sparse_eval.cli import main
 
 held_out = csr_matrix([[0, 1], [1, 0]])
-ev = se.evaluate(se.Rankings.from_topk([[0, 1], [1, 0]]), held_out, "ndcg@2")
-ev.save("a")
-calls = [
+lists = se.Rankings.from_topk([[0, 1], [1, 0]])
+ev = se.evaluate(lists, held_out, "ndcg@2")
+for extra, call in (
     ("report", lambda: se.write_report({"a": ev}, "report.html")),
     ("report", lambda: se.plots.means({"a": ev}, "ndcg@2")),
     ("tune", lambda: se.tune(held_out, held_out, "ndcg@1")),
-    (
-        "dask",
-        lambda: se.evaluate(
-            se.Rankings.from_topk([[0, 1]]), held_out[:1], "ndcg@1", client="tcp://127.0.0.1:1"
-        ),
-    ),
-]
-for extra, call in calls:
+    ("dask", lambda: se.evaluate(lists, held_out, "ndcg@1", client="tcp://127.0.0.1:1")),
+):
     try:
         call()
     except se.errors.MissingExtraError as error:
         assert f'pip install "sparse_eval[{extra}]"' in str(error), error
     else:
         raise AssertionError(extra)
-main(["report", "a"])
 """
 
 
 @pytest.mark.slow
 def test_what_is_missing_is_named(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2, done.stderr
-    assert done.stdout == ""
-    last = done.stderr.splitlines()[-1]
-    assert last == ('error: reports need jinja2 and matplotlib: pip install "sparse_eval[report]"')
-    assert not (tmp_path / "report.html").exists()
+    subprocess.run([sys.executable, "-c", SCRIPT], cwd=tmp_path, check=True)
+    assert not list(tmp_path.iterdir())

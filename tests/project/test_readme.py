@@ -20,42 +20,29 @@ LONG = {"nightly", "time_splits", "compare", "tune"}
 
 
 def examples(page):
-    """Each Python example of a page, with the heading that it stands under."""
-    parts = re.findall(r"^##? (.+?)$|^```python\n(.*?)^```$", page.read_text(), re.M | re.S)
-    found, heading = [], ""
-    for title, code in parts:
-        heading = title or heading
-        if code:
-            found.append((heading, code))
-    return found
+    return re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.M | re.S)
 
 
-def cases():
-    alone = [pytest.param([code], id=heading) for page in ALONE for heading, code in examples(page)]
-    return alone + [
-        pytest.param(
-            [code for _, code in found],
-            id=page.stem,
-            marks=[pytest.mark.long] if page.stem in LONG else [],
-        )
-        for page in GUIDE
-        if (found := examples(page))
-    ]
+#: Examples that run after one another, by page, or by page and number.
+CASES = {f"{page.stem}-{n}": [code] for page in ALONE for n, code in enumerate(examples(page))}
+CASES |= {page.stem: codes for page in GUIDE if (codes := examples(page))}
 
 
 def test_there_are_examples():
     assert len(examples(README)) == 3
-    assert len(cases()) >= 3 + 10
+    assert len(CASES) >= 3 + 10
 
 
 @pytest.mark.filterwarnings("ignore:metrics among sampled candidates")
 @pytest.mark.filterwarnings("ignore:OpenBLAS is configured")  # by implicit's own constructor
 @pytest.mark.slow  # where kernels run as Python
-@pytest.mark.parametrize("codes", cases())
-def test_examples_run(codes, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in CASES]
+)
+def test_examples_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}
-    for code in codes:
+    for code in CASES[name]:
         exec(compile(code, "example", "exec"), names)  # noqa: S102 - our own page
 
 
