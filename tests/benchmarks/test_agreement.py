@@ -4,7 +4,6 @@ import importlib
 import json
 import math
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -16,23 +15,12 @@ from sparse_eval.results.decisions import Margin, decide
 SINGLE_PRECISION = {"lightfm", "lightgcn", "pyxclib", "tensorflow_recommenders", "torchmetrics"}
 
 
-class Suite(NamedTuple):
-    """What a suite compares: how it calls problems and numbers, and how many there have to be."""
-
-    name: str
-    problems: str
-    numbers: str
-    fewest: int
-
-
-SUITES = [
-    Suite("agreement", "cases", "metrics", 200),
-    Suite("protocols", "problems", "numbers", 50),
-]
+#: By suite: how it calls problems and numbers, and how many problems there have to be.
+SUITES = {"agreement": ("cases", "metrics", 200), "protocols": ("problems", "numbers", 50)}
 LIBRARIES = [
-    pytest.param(suite, path.stem, id=f"{suite.name}-{path.stem}")
+    pytest.param(suite, path.stem, id=f"{suite}-{path.stem}")
     for suite in SUITES
-    for path in sorted((BENCHMARKS / "suites" / suite.name / "rivals").glob("*.py"))
+    for path in sorted((BENCHMARKS / "suites" / suite / "rivals").glob("*.py"))
 ]
 PRINTED = BENCHMARKS / "suites" / "agreement" / "printed"
 GOWALLA = Path(__file__).parents[3] / "shared" / "data" / "gowalla"
@@ -42,13 +30,21 @@ MARGINS = [0.001, 0.003, 0.01, 0.1]
 METRIC = "ndcg@10"
 
 
+def python_of(name):
+    """Return the interpreter of a library's environment, or skip the test."""
+    environment = BENCHMARKS / "environments" / name
+    if not (environment / "requirements.txt").exists():
+        pytest.skip(f"{name} is not installed; scripts/test --agreement does that")
+    return environment / "bin" / "python"
+
+
 @pytest.fixture(scope="module")
 def problems(tmp_path_factory):
     """Return the file of the problems of each suite."""
     paths = {}
-    for suite in SUITES:
-        path = paths[suite.name] = tmp_path_factory.mktemp(suite.name) / "problems.json"
-        made = call(f"suites.{suite.name}.{suite.problems}:make")
+    for suite, (problems, _, _) in SUITES.items():
+        path = paths[suite] = tmp_path_factory.mktemp(suite) / "problems.json"
+        made = call(f"suites.{suite}.{problems}:make")
         path.write_text(json.dumps(made), encoding="utf-8")
     return paths
 
@@ -57,17 +53,13 @@ def problems(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize(("suite", "name"), LIBRARIES)
 def test_same_numbers(suite, name, problems, tmp_path):
-    environment = BENCHMARKS / "environments" / name
-    if not (environment / "requirements.txt").exists():
-        pytest.skip(f"{name} is not installed; scripts/test --agreement does that")
-    folder, asked = f"suites.{suite.name}", problems[suite.name]
-    values = tmp_path / "values.json"
-    python = environment / "bin" / "python"
-    script = f"{folder}.rivals.{name}"
-    call("harness.libraries:answer", suite.name, script, asked, values, python=python)
-    found = call(f"{folder}.probe:compare", asked, values)
-    check(found[suite.numbers], name)
-    assert found[f"n_{suite.problems}"] >= suite.fewest
+    noun, numbers, fewest = SUITES[suite]
+    asked, values, python = problems[suite], tmp_path / "values.json", python_of(name)
+    script = f"suites.{suite}.rivals.{name}"
+    call("harness.libraries:answer", suite, script, asked, values, python=python)
+    found = call(f"suites.{suite}.probe:compare", asked, values)
+    check(found[numbers], name)
+    assert found[f"n_{noun}"] >= fewest
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -105,29 +97,25 @@ def clicks():
     return se.Interactions.from_frame(everything[everything["user"].astype(int) < 2000])
 
 
-def popularity(train, seed):
-    return se.baselines.popularity(train)
-
-
-def item_knn(train, seed):
-    return se.baselines.item_knn(train)
+MODELS = {
+    "a": lambda train, seed: se.baselines.item_knn(train),
+    "b": lambda train, seed: se.baselines.popularity(train),
+}
 
 
 def decided(name, *arguments):
     """Return the library's decisions, from its environment."""
-    environment = BENCHMARKS / "environments" / name
-    if not (environment / "requirements.txt").exists():
-        pytest.skip(f"{name} is not installed; scripts/test --agreement does that")
     script = f"suites.inference.rivals.{name}:decisions"
-    return call(script, *arguments, python=environment / "bin" / "python")
+    return call(script, *arguments, python=python_of(name))
 
 
 @pytest.mark.long
 @pytest.mark.slow
 def test_verdicts_and_users_needed_equal_those_of_statsmodels(clicks, tmp_path):
     holdout = se.split.random(clicks, seed=0)
-    models = {"a": item_knn(holdout, 0), "b": popularity(holdout, 0)}
-    evs = {name: se.evaluate_model(model, holdout, METRIC) for name, model in models.items()}
+    evs = {
+        name: se.evaluate_model(make(holdout, 0), holdout, METRIC) for name, make in MODELS.items()
+    }
     np.savez(tmp_path / "values.npz", **{name: ev.values(METRIC) for name, ev in evs.items()})
     theirs = decided("statsmodels", tmp_path / "values.npz", MARGINS, 0.95, 0.8)
     tables = [se.compare(evs, margin=margin).table for margin in MARGINS]
@@ -141,12 +129,11 @@ def test_verdicts_and_users_needed_equal_those_of_statsmodels(clicks, tmp_path):
 @pytest.mark.long
 @pytest.mark.slow
 def test_cross_validated_verdicts_equal_those_of_baycomp(clicks):
-    models = {"a": item_knn, "b": popularity}
     n = 5
     splits = se.split.k_fold(clicks, k=n)
-    cv = se.cross_validate(clicks, models, METRIC, splits=splits, seeds=1)
+    cv = se.cross_validate(clicks, MODELS, METRIC, splits=splits, seeds=1)
     pooled = cv.difference("a", "b", METRIC)
-    of_folds = [cv.table.query("model == @name")[METRIC].to_numpy() for name in models]
+    of_folds = [cv.table.query("model == @name")[METRIC].to_numpy() for name in MODELS]
     difference = of_folds[0] - of_folds[1]
     margins = [share * pooled.mean for share in (0.5, 0.99, 1.01, 1.5)]
     posterior = (pooled.mean, pooled.error.variance, pooled.error.freedom)

@@ -5,10 +5,9 @@ import array
 import numpy as np
 import pandas as pd
 import pytest
-import tensors
 from raising import raises
 from scipy import sparse
-from tensors import Tensor
+from tensors import CUDA, Tensor
 
 from sparse_eval.core.arrays import as_array, column_names
 from sparse_eval.errors import InvalidDataError
@@ -26,16 +25,14 @@ def read(values):
         lambda values: values,
         np.asfortranarray,
         Tensor,
-        lambda values: Tensor(values, device=tensors.CPU, dlpack=False),
+        lambda values: Tensor(values, dlpack=False),
         lambda values: Tensor(values[:, ::-1])[:, ::-1],
     ],
 )
 def test_shares_the_memory_of_arrays_and_tensors(make):
     given = make(VALUES)
     found = read(given)
-    assert type(found) is np.ndarray
-    assert found.dtype == np.float32
-    assert (found == VALUES).all()
+    np.testing.assert_array_equal(found, VALUES, strict=True)
     assert np.shares_memory(found, given.values if isinstance(given, Tensor) else given)
 
 
@@ -51,17 +48,11 @@ def test_reads_lists_and_other_arrays():
     [
         Tensor(VALUES, requires_grad=True),
         [Tensor(row, requires_grad=True) for row in VALUES],
-        Tensor(VALUES, device=tensors.CUDA),
-        Tensor(VALUES, device=tensors.METAL),
+        Tensor(VALUES, device=CUDA),
         np.ma.masked_equal(VALUES, 2),
         sparse.csr_matrix(VALUES),
         pd.DataFrame(VALUES, columns=["a", "b"]),
         [[1, 2], [3, 4], [5]],
-        "12",
-        None,
-        iter([1]),
-        3.0,
-        {1, 2},
     ],
 )
 def test_refuses_what_is_no_array(values):

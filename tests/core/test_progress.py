@@ -15,19 +15,18 @@ def is_shown(given):
     return hasattr(progress_bar(given, range(0)), "start_t")
 
 
-@pytest.mark.parametrize(
-    ("shell", "shown"),
-    [
+def test_a_notebook_shows_progress(monkeypatch):
+    assert is_shown(None) is False
+    for shell, shown in (
         (None, False),  # IPython is imported, and nobody works in it
         (SimpleNamespace(), False),  # on a terminal
         (SimpleNamespace(kernel=object()), True),
-    ],
-)
-def test_a_notebook_shows_progress(monkeypatch, shell, shown):
-    assert is_shown(None) is False
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-    assert is_shown(None) is shown
-    assert is_shown(False) is False
+    ):
+        monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))  # noqa: B023
+        assert is_shown(None) is shown
+        assert is_shown(False) is False
+    with progress_bar(True, total=1) as bar:
+        assert bar.fp == sys.stdout
 
 
 def test_shows_no_bar_for_what_is_done_within_a_second(monkeypatch):
@@ -41,10 +40,6 @@ def test_shows_no_bar_for_what_is_done_within_a_second(monkeypatch):
     for _ in progress_bar(True, range(3)):
         pass
     assert "100%" in stream.getvalue()
-    with monkeypatch.context() as patch:
-        shell = SimpleNamespace(kernel=object())
-        patch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-        assert progress_bar(True, total=1).fp == sys.stdout
     with progress_bar(None, total=2) as bar:
         bar.start_t -= 2  # two seconds ago
         bar.update(2)
@@ -53,17 +48,13 @@ def test_shows_no_bar_for_what_is_done_within_a_second(monkeypatch):
 
 WITHOUT_WIDGETS = """
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 sys.modules["ipywidgets"] = None
 shell = SimpleNamespace(config={"IPKernelApp": {}}, kernel=object())
 sys.modules["IPython"] = SimpleNamespace(get_ipython=lambda: shell)
 sys.modules["IPython.display"] = SimpleNamespace(display=print, clear_output=print, HTML=str)
-import sparse_eval as se
-clicks = se.datasets.synthetic(n_users=50, n_items=40, seed=0)
-holdout = se.split.random(clicks, seed=0)
-model = se.train_als(holdout.train, factors=2, iterations=1)
-print(se.evaluate_model(model, holdout, "ndcg@5")["ndcg@5"])
+from sparse_eval.core.progress import progress_bar
+list(progress_bar(True, range(3)))
 """
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-CPU, CUDA, CUDA_PINNED, METAL = 1, 2, 3, 8
+CPU, CUDA = 1, 2
 
 
 class Tensor:
@@ -29,12 +29,8 @@ class Tensor:
         return self.device, 0
 
     def __dlpack__(self, **options):
-        if self.requires_grad:
-            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-        if not self.dlpack:
-            raise BufferError("Can't export tensors with layout other than torch.strided")
-        if self.device not in (CPU, CUDA_PINNED):
-            raise BufferError("Unsupported device in DLTensor.")  # as NumPy finds it
+        if self.requires_grad or self.device != CPU or not self.dlpack:
+            raise BufferError("Can't export this tensor")
         return self.values.__dlpack__(**options)
 
     def __array__(self, dtype=None, copy=None):
