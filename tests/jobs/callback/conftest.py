@@ -29,9 +29,7 @@ def curves(holdout):
     """Return the metrics after each number of iterations, each from a separate training."""
     return {
         family: [
-            se.evaluate_model(
-                trained(family, holdout, n), holdout.train, holdout.validation, METRICS
-            ).mean()
+            se.evaluate_model(trained(family, holdout, n), holdout, METRICS).mean()
             for n in range(1, ITERATIONS + 1)
         ]
         for family in FAMILIES
