@@ -54,21 +54,18 @@ def test_a_line_is_what_was_evaluated(tmp_path):
     )
 
 
-def test_a_saved_evaluation_is_the_same_night(tmp_path):
-    history = se.History(tmp_path / "h.jsonl")
-    for ev in (evaluate(0), evaluate(0, [f"u{n}" for n in range(50)])):
-        for one in (ev, se.Evaluation.load(ev.save(tmp_path / "ev"))):
-            night = f"2026-11-{10 + len(history)}"
-            history.append(
-                one, "als", time="2026-11-23T04:00+01:00", about={"seed": 1}, night=night
-            )
-    first, second, third, fourth = (night._replace(night="") for night in history.nights)
+@pytest.mark.parametrize("users", [None, [f"u{n}" for n in range(50)]])
+def test_a_saved_evaluation_is_the_same_night(tmp_path, users):
+    history, ev = se.History(tmp_path / "h.jsonl"), evaluate(0, users)
+    for day, one in enumerate((ev, se.Evaluation.load(ev.save(tmp_path / "ev"))), start=10):
+        history.append(
+            one, "als", time="2026-11-23T04:00+01:00", about={"seed": 1}, night=f"2026-11-{day}"
+        )
+    first, second = (night._replace(night="") for night in history.nights)
     assert first == second
-    assert third == fourth
     assert first.time == datetime(2026, 11, 23, 3, tzinfo=UTC)
     assert first.about == {"seed": 1}
     assert first.same_users(second)
-    assert first.same_users(third) is None
 
 
 def test_nights_are_compared_unpaired(tmp_path):
@@ -140,39 +137,34 @@ def test_a_night_is_not_compared_with_itself(tmp_path):
         table = found.changes("ndcg@10")
         assert table["name_before"].tolist() == ["fair"] * 3 + ["late"]
     assert len(history.path.read_text().splitlines()) == 6
-    history.append(EVS["poor"], "later", time="2026-11-04T03:00Z", night="2026-10-31")
-    assert [night.name for night in history.nights][:2] == ["later", "fair"]
 
 
 def test_a_night_without_numbers(tmp_path):
     history = se.History(tmp_path / "h.jsonl")
+    assert len(history.changes()) == len(history.to_frame()) == 0
     lists, truth = se.Rankings.from_topk([[0]], shape=(1, 2)), csr_matrix([[0, 1]])
     for night in ("2026-11-01", "2026-11-02T06"):
         history.append(se.evaluate(lists, truth, "fcp,mrr@1"), "als", night=night)
     found = se.History(history.path)
     assert math.isnan(found.nights[0].metrics["fcp"].mean)
     assert found.changes()["p"].isna().all()
-    assert len(se.History(tmp_path / "none.jsonl").changes()) == 0
-    assert len(se.History(tmp_path / "none.jsonl").to_frame()) == 0
 
 
 def test_refuses_what_is_no_night(tmp_path):
     history = write(tmp_path / "h.jsonl")
     before = history.path.read_bytes()
-    good = EVS["good"]
-    for call in (
-        lambda: history.append(good, "als", time="yesterday"),
-        lambda: history.append(good, "als", time="0001-01-01T00:00+14:00"),
-        lambda: history.append(good, "als", time=datetime.max.replace(tzinfo=UTC)),
-        lambda: history.append(good, "als", time="2026-11-23T03:00"),
-        lambda: history.append(good, "als", night="yesterday"),
-        lambda: history.append(good, "als", night=""),
-        lambda: history.changes(correction="sidak"),
-        lambda: history.append(good, "als", about={"x": {1, 2}}),
-        lambda: history.changes(["ndcg@10", "mrr@3"]),
+    for options in (
+        {"time": "yesterday"},
+        {"time": "2026-11-23T03:00"},
+        {"time": datetime.max.replace(tzinfo=UTC)},
+        {"night": "yesterday"},
+        {"about": {"x": {1, 2}}},
     ):
         with raises(InvalidDataError):
-            call()
+            history.append(EVS["good"], "als", **options)
+    for options in ({"correction": "sidak"}, {"metrics": ["ndcg@10", "mrr@3"]}):
+        with raises(InvalidDataError):
+            history.changes(**options)
     assert history.path.read_bytes() == before
     elsewhere = timezone(timedelta(hours=-5))
     history.append(EVS["good"], "als", time=datetime(2026, 11, 1, tzinfo=elsewhere))
@@ -189,12 +181,9 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch):
     assert (history.path.read_bytes(), len(history)) == (before, 3)
     with raises(OutputError):
         se.History(history.path / "h.jsonl").begin()
-    with raises(InvalidFileError):
-        se.History(tmp_path)
-    for line in (b'{"schema": 1, "sparse_eval": "0.1.0", "name": "als"}\n', b"[1]\n"):
-        history.path.write_bytes(line)
-        with raises(InvalidFileError, line=1):
-            se.History(history.path)
+    history.path.write_bytes(b'{"schema": 1, "sparse_eval": "0.1.0", "name": "als"}\n')
+    with raises(InvalidFileError, line=1):
+        se.History(history.path)
 
 
 def test_many_writers_leave_whole_lines(tmp_path):

@@ -48,7 +48,7 @@ def test_an_incomplete_last_line_is_left_out(tmp_path):
         lambda line: line[:-20],
         lambda line: line.replace(b"0.3333", b"0.3334"),
         lambda line: line.replace(b'"b"', b'"\xff"'),
-        lambda line: b"",
+        lambda line: b"[1]",
         lambda line: b"[" * 100_000,
         lambda line: line.replace(b'"schema": 2', b'"schema": 9'),
         lambda line: line.replace(b"null", b"NaN"),
@@ -70,21 +70,18 @@ def test_refuses_other_jobs_and_inputs(tmp_path):
         Ledger(tmp_path, "test")
     out = tmp_path / "out"
     made = {"train": "abc", "patience": 3, "metrics": ["mrr@5"]}
+    changed = made | {"patience": None, "metrics": ["mrr@5", "map@5"]}
     for _ in range(2):
         with Ledger.opened(out, "test", made) as ledger:
             assert [*ledger.rows] == [INPUTS]
-    before = (out / "test.jsonl").read_bytes()
-    with (
-        raises(InvalidFileError),
-        Ledger.opened(out, "test", made | {"patience": None, "metrics": ["mrr@5", "map@5"]}),
-    ):
+    with raises(InvalidFileError), Ledger.opened(out, "test", changed):
         pass
-    assert (out / "test.jsonl").read_bytes() == before
     ledger.append("a")
-    (out / "test.jsonl").write_bytes((out / "test.jsonl").read_bytes().partition(b"\n")[2])
+    inputs, rest = (out / "test.jsonl").read_bytes().splitlines(keepends=True)
+    (out / "test.jsonl").write_bytes(rest)
     with raises(InvalidFileError), Ledger.opened(out, "test", made):  # without its inputs
         pass
-    (out / "test.jsonl").write_bytes(before)
+    (out / "test.jsonl").write_bytes(inputs)
     with raises(InvalidFileError), Ledger.opened(out, "sweep", made, earlier=["*.jsonl"]):
         pass
     need_posix()

@@ -10,7 +10,6 @@ from failing import full, interrupted_at
 from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler
 from raising import raises, warns
-from systems import need_posix
 from tune_cases import GRID, METRICS, PARAMETERS, same_search, search, three_parts
 
 import sparse_eval as se
@@ -64,8 +63,7 @@ def test_a_grid_has_the_values_of_separate_trainings(parts, by_grid):
         for n in range(1, 4):
             options = {name: row[name] for name in PARAMETERS} | {"iterations": n}
             model = se.train_als(part.train, **options)
-            ev = se.evaluate_model(model, part.train, part.validation, METRICS)
-            curve.append(ev.mean())
+            curve.append(se.evaluate_model(model, part, METRICS).mean())
         best = max(curve, key=lambda values: values["ndcg@10"])
         assert row["best_iteration"] == curve.index(best) + 1
         assert {name: row[name] for name in METRICS} == best
@@ -83,11 +81,10 @@ def test_the_test_trains_on_both_other_parts_and_no_trial_sees_it(
     whole, part = parts
     outcome = search(parts, out=tmp_path)
     assert trained == [part.train.nnz] * 4 + [whole.train.nnz]
-    model = se.train_als(whole.train, **outcome.best or {})
+    model = se.train_als(whole.train, **outcome.best)
     saved = read_checkpoint(tmp_path / "model.npz").model
     assert saved.item_factors.tobytes() == model.item_factors.tobytes()
     ev = se.evaluate_model(model, whole.train, whole.validation, METRICS)
-    assert outcome.test is not None
     assert outcome.test.to_dict() == ev.to_dict()
     assert se.Evaluation.load(tmp_path / "test").about["parameters"] == outcome.best
     assert outcome.scores()["test"].tolist() == list(ev.mean().values())
@@ -117,12 +114,9 @@ def test_a_test_is_kept_until_the_model_of_the_next_one_is_written(
     assert kept() == before
     second = search(parts, out=tmp_path)  # in another order, without a trial twice
     assert second.trials[PARAMETERS][:1].equals(first.trials[PARAMETERS])
-    assert (
-        second.trials.sort_values(PARAMETERS).reset_index()[METRICS].equals(by_grid.trials[METRICS])
-    )
+    found = second.trials.sort_values(PARAMETERS, ignore_index=True)
+    assert found[METRICS].equals(by_grid.trials[METRICS])
     assert first.best != second.best == by_grid.best
-    assert second.test is not None
-    assert by_grid.test is not None
     assert second.test.to_dict() == by_grid.test.to_dict()
     assert not list(tmp_path.glob(".*"))
 
@@ -156,12 +150,9 @@ def test_hopeless_trials_are_pruned(parts, tmp_path):
     assert whole[METRICS][:5].equals(table[METRICS][:5])
 
 
-def test_the_monitored_metric_decides_and_of_equal_trials_the_first(parts):
+def test_the_monitored_metric_decides(parts):
     table = search(parts, ["ndcg@10", "gini@10"], tested=False, monitor="GINI@10").trials
     assert table["best"].idxmax() == table["gini@10"].idxmin()
-    table = search(parts, "ndcg@10,user_coverage@5", False, monitor="user_coverage@5").trials
-    assert table["user_coverage@5"].tolist() == [1.0] * 4
-    assert table["best"].tolist() == [True, False, False, False]
 
 
 def test_a_failed_trial_has_a_reason(parts, tmp_path, trained):
@@ -192,15 +183,6 @@ def test_an_interrupted_trial_is_run_again(parts, tmp_path, request, space):
     assert same_search(outcome, request.getfixturevalue(space))  # in the same order
     assert [trial.state.name for trial in outcome.study.trials].count("RUNNING") == 0
     assert len(outcome.study.trials) == len(outcome.trials) + 1
-
-
-def test_refuses_a_folder_in_use_and_a_file(parts, tmp_path, monkeypatch):
-    need_posix()
-    monkeypatch.setattr(tuning, "train_als", lambda *_, **__: search(parts, out=tmp_path))
-    error = search(parts, out=tmp_path, factors=2, alpha=1.0).trials["error"][0]
-    assert "another process writes to this folder; wait until it has ended" in error
-    with raises(OutputError):
-        search(parts, out=tmp_path / "study.jsonl")
 
 
 def test_refuses_the_folder_of_another_search(parts, tmp_path, trained):
@@ -250,34 +232,19 @@ def test_refuses_what_no_search_wrote(parts, by_grid, tmp_path, monkeypatch):
         search(parts, out=tmp_path / "full")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
+def test_refuses_options_and_data_before_anything_is_written(parts, tmp_path):
+    for options in (
         {"factors": "8,,16"},
-        {"factors": "1:2:3"},
         {"factors": "8:16"},
-        {"alpha": "high"},
         {"regularization": "0:1"},
         {"n_trials": 5},
         {"sampler": "random"},
         {"alpha": "1:2", "n_trials": 1.5},
         {"sampler": "grid"},
-        {"validation": "LARGER"},
-        {"test": "LARGER"},
-        {"test": "EMPTY"},
-    ],
-)
-def test_refuses_options_and_data_before_anything_is_written(parts, tmp_path, options):
-    whole, part = parts
-    larger = whole.validation.csr.copy()
-    larger.resize((60, 31))
-    odd = {"LARGER": larger, "EMPTY": larger[:, :30] * 0}
-    sides = {"validation": part.validation, "test": whole.validation}
-    rest = dict(options)
-    sides |= {name: odd[rest.pop(name)] for name in sides if name in rest}
-    space = {name: rest.pop(name, GRID[name]) for name in PARAMETERS}
-    with raises(InvalidDataError):
-        se.tune(part.train, metrics=METRICS, space=space, **sides, **rest, out=tmp_path / "out")
+        {"test": parts[0].validation.csr * 0},
+    ):
+        with raises(InvalidDataError):
+            search(parts, **{"out": tmp_path / "out"} | options)
     assert not (tmp_path / "out").exists()
 
 

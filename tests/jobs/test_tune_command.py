@@ -61,15 +61,12 @@ def test_samples_and_cuts_in_three(command, log, tmp_path):
     options = {"alpha": "1:100", "n_trials": 2, "seed": 5, "monitor": "recall@5"}
     folder = tmp_path / "three"
     assert command("split", log, *temporal, *cuts, "--out", folder)[0] == 0
-    for position, (words, holdout) in enumerate(
-        (
-            ((log, *temporal, *cuts), by_date),
-            ((log, *temporal, "--fraction", 0.3), by_share),
-            ((folder,), by_date),
-        )
+    for words, holdout in (
+        ((log, *temporal, *cuts, "--out", tmp_path / "date"), by_date),
+        ((log, *temporal, "--fraction", 0.3, "--out", tmp_path / "share"), by_share),
+        ((folder, "--out", tmp_path / "split"), by_date),
     ):
-        given = (*SMALL, *ranges, "--format", "json")
-        status, printed, said = command("tune", *words, *given, "--out", tmp_path / str(position))
+        status, printed, said = command("tune", *words, *SMALL, *ranges, "--format", "json")
         assert status == 0, said
         outcome = search((holdout.for_test(), holdout), **options)
         result = json.loads(printed)
@@ -99,13 +96,11 @@ def test_takes_a_given_test_part(command, log, tmp_path):
 def test_fails_if_every_trial_does(command, log, tmp_path):
     words = ("tune", log, *SMALL, "--factors", 2)
     status, printed, said = command(*words, "--alpha", "1,1e30", "--out", tmp_path / "one")
-    assert status == 0
-    assert said.splitlines()[-1] == "1 of 2 trials failed"
+    assert (status, said.splitlines()[-1]) == (0, "1 of 2 trials failed")
     assert "is not finite; train again" in printed.splitlines()[3]
     words = (*words, "--alpha", "1e29,1e30", "--out", tmp_path / "all", "--format", "json")
     status, printed, said = command(*words)
-    assert status == 1
-    assert said.splitlines()[-1] == "2 of 2 trials failed"
+    assert (status, said.splitlines()[-1]) == (1, "2 of 2 trials failed")
     result = json.loads(printed)
     assert (result["best"], result["test"]) == (None, None)
     assert result["trials"][0]["ndcg@10"] is None
