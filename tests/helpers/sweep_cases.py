@@ -1,8 +1,4 @@
-"""Checkpoints to sweep over, and what the tests do to them."""
-
-import csv
-import os
-from contextlib import contextmanager
+"""Checkpoints to sweep over, and the table of a sweep."""
 
 import numpy as np
 import pandas as pd
@@ -28,8 +24,7 @@ def save(path, factors=4, seed=0, **arrays):
 
 
 def rows_of(table):
-    with table.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
+    return pd.read_csv(table, dtype=str, keep_default_na=False).to_dict("records")
 
 
 def same_table(first, second):
@@ -38,37 +33,3 @@ def same_table(first, second):
         first.drop(columns="seconds"), second.drop(columns="seconds"), check_exact=True
     )
     return True
-
-
-def overwrite(path, content):
-    """Overwrite a file in place, with a time of last change that is a second later."""
-    last = path.stat().st_mtime_ns
-    path.write_bytes(content)
-    os.utime(path, ns=(last, last + 10**9))
-
-
-def swap(path, content):
-    """Replace a file by another of the same size and time."""
-    times = (path.stat().st_atime_ns, path.stat().st_mtime_ns)
-    replacement = path.with_suffix(".other")
-    replacement.write_bytes(content)
-    os.utime(replacement, ns=times)
-    replacement.replace(path)
-
-
-@contextmanager
-def changing(monkeypatch, owner, name, path, changes):
-    """Apply the next change to a file each time that a function has read it."""
-    read = getattr(owner, name)
-
-    def reads(given, *more):
-        try:
-            return read(given, *more)
-        finally:
-            if str(getattr(given, "name", given)) in (str(path), path.name) and changes:
-                changes.pop(0)()
-
-    with monkeypatch.context() as patch:
-        patch.setattr(owner, name, reads)
-        yield
-    assert changes == []

@@ -1,48 +1,47 @@
 """The evaluations that a sweep saves."""
 
 import hashlib
-import os
 import shutil
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+from failing import full
 from killed import run_killed
 from raising import raises
-from sweep_cases import METRICS, same_table, save
+from sweep_cases import same_table, save
 from systems import need_posix
 
 import sparse_eval as se
 import sparse_eval.jobs.sweep as sweeping
-from sparse_eval.errors import InvalidFileError, OutputError
-from sparse_eval.jobs.ledger import Ledger
+from sparse_eval.errors import OutputError
+from sparse_eval.jobs.sweep import saved_evaluations
 
 
 def load_all(folder):
     return {path.parent.name: se.Evaluation.load(path) for path in folder.glob("*/summary.json")}
 
 
-def saved_by_file(folder):
-    """Return the names of the evaluations of a sweep by the path of the checkpoint."""
-    ledger = Ledger(folder / "sweep.jsonl", "sweep")
-    rows = [row for row in ledger.rows.values() if ledger.has_evaluation(row)]
-    return {row["slot"]: row["saved"]["folder"] for row in rows}
-
-
 def contents(folder):
     """Return a hash of each file of the evaluations in a folder, by its path there."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
+        for path in folder.rglob("*")
         if path.is_file() and path.name not in ("sweep.jsonl", "table.csv")
     }
 
 
-def test_evaluations_follow_the_content_of_a_file(folder, data, tmp_path, scored):
-    evs = tmp_path / "evs"
-    se.sweep(folder, *data, out=evs, save=True)
-    means = {name: ev.mean() for name, ev in load_all(evs).items()}
+@pytest.fixture
+def evs(folder, data, tmp_path, scored):
+    """Return a folder with the evaluations of the three checkpoints."""
+    se.sweep(folder, *data, out=tmp_path / "evs", save=True)
     scored.clear()
+    return tmp_path / "evs"
+
+
+def test_evaluations_follow_the_content_of_a_file(folder, data, evs, scored):
+    means = {name: ev.mean() for name, ev in load_all(evs).items()}
     shutil.copy(folder / "als-4.npz", folder / "copy.npz")
     (folder / "als-10.npz").rename(folder / "moved.npz")
     save(folder / "als-2.npz", 7)
@@ -75,17 +74,15 @@ def test_evaluations_follow_the_content_of_a_file(folder, data, tmp_path, scored
 def test_evaluations_name_the_folder_of_a_loaded_split(tmp_path):
     clicks = se.datasets.synthetic(n_users=30, n_items=20, seed=0)
     holdout = se.split.random(clicks, seed=0)
-    holdout.save(tmp_path / "split")
-    model = se.train_als(holdout.train, factors=2, iterations=1)
-    se.save_model(model, tmp_path / "a.npz")
-    loaded = se.Holdout.load(tmp_path / "split")
+    split = tmp_path / "split"
+    holdout.save(split)
+    se.save_model(se.train_als(holdout.train, factors=2, iterations=1), tmp_path / "a.npz")
     # A column that is called folder is no folder.
     frame = clicks.to_frame()[["user", "item"]].assign(folder="x")
-    split = tmp_path / "split"
+    loaded = se.Holdout.load(split)
     for parts, data in (
         ((loaded,), str(split)),
         ((split,), str(split)),
-        ((holdout,), None),
         ((loaded.known(),), None),
         ((frame[::2], frame[1::2]), None),
     ):
@@ -94,9 +91,7 @@ def test_evaluations_name_the_folder_of_a_loaded_split(tmp_path):
         shutil.rmtree(tmp_path / "evs")
 
 
-def test_a_checkpoint_that_fails_has_no_evaluation(folder, data, tmp_path):
-    evs = tmp_path / "evs"
-    se.sweep(folder, *data, out=evs, save=True)
+def test_a_checkpoint_that_fails_has_no_evaluation(folder, data, evs):
     (folder / "als-4.npz").write_bytes(b"broken")
     (evs / "als-2" / "mine.txt").write_text("kept")
     (folder / "als-2.npz").write_bytes(b"broken")
@@ -108,59 +103,38 @@ def test_a_checkpoint_that_fails_has_no_evaluation(folder, data, tmp_path):
 
 def test_equal_names_get_those_of_their_folders(folder, data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    other = tmp_path / "monday"
+    other, evs = tmp_path / "monday", Path("evs")
     other.mkdir()
     save(other / "als-4.npz", 4, seed=1)
-    (tmp_path / "evs" / "als-2").mkdir(parents=True)
-    (tmp_path / "evs" / "als-2" / "mine.txt").write_text("kept")
+    (evs / "als-2").mkdir(parents=True)
+    (evs / "als-2" / "mine.txt").write_text("kept")
     files = [other / "als-4.npz", folder / "als-4.npz", folder / "als-2.npz"]
-    se.sweep(files[:1], *data, out="evs", save=True)
-    se.sweep(files[::-1], *data, out="evs", save=True)
-    assert set(load_all(Path("evs"))) == {"als-4", "checkpoints-als-4", "als-2"}
-    assert saved_by_file(Path("evs"))[str(other / "als-4.npz")] == "als-4"
-    before = contents(tmp_path / "evs")
-    (folder / "als-10.npz").unlink()
-    se.sweep(["checkpoints", "monday"], *data, out="evs", save=True)
-    assert contents(tmp_path / "evs") == before
-
-
-def test_a_row_keeps_no_evaluation_of_other_content(folder, data, tmp_path, scored):
-    out = tmp_path / "evs"
-    se.sweep(folder, *data, out=out, save=True)
-    save(folder / "als-4.npz", 5)
-    se.sweep(folder, *data, out=out)
-    assert set(saved_by_file(out).values()) == {"als-2", "als-10"}
-    assert not (out / "als-4").exists()
-    scored.clear()
-    (out / "als-2" / "totals.npz").unlink()
-    se.sweep(folder, *data, out=out, save=True)
-    assert scored == [2, 5]
-    assert load_all(out)["als-4"].about["checkpoint"]["factors"] == 5
-
-
-def test_refuses_evaluations_of_other_data(folder, data, tmp_path):
-    evs = tmp_path / "evs"
-    se.sweep(folder, *data, out=evs, save=True)
+    se.sweep(files[:1], *data, out=evs, save=True)
+    se.sweep(files[::-1], *data, out=evs, save=True)
+    assert set(load_all(evs)) == {"als-4", "checkpoints-als-4", "als-2"}
+    assert saved_evaluations(evs)[str(other / "als-4.npz")] == evs / "als-4"
     before = contents(evs)
-    for change in (
-        {"convention": "ranx"},
-        {"metrics": se.Protocol(METRICS, filter_seen=False)},
-        {"metrics": "mrr@5"},
-    ):
-        with raises(InvalidFileError):
-            se.sweep(folder, *data[:2], **{"metrics": METRICS} | change, out=evs, save=True)
+    (folder / "als-10.npz").unlink()
+    se.sweep(["checkpoints", "monday"], *data, out=evs, save=True)
     assert contents(evs) == before
-    (evs / "file").write_text("")
-    with raises(OutputError):
-        se.sweep(folder, *data, out=evs / "file", save=True)
 
 
-def test_an_executor_saves_the_same(folder, data, tmp_path):
-    shutil.copy(folder / "als-4.npz", folder / "copy.npz")
-    se.sweep(folder, *data, out=tmp_path / "here", save=True)
-    with ThreadPoolExecutor(2) as pool:
+def test_a_row_keeps_no_evaluation_of_other_content(folder, data, evs, scored):
+    save(folder / "als-4.npz", 5)
+    se.sweep(folder, *data, out=evs)
+    assert {path.name for path in saved_evaluations(evs).values()} == {"als-2", "als-10"}
+    assert not (evs / "als-4").exists()
+    scored.clear()
+    (evs / "als-2" / "totals.npz").unlink()
+    se.sweep(folder, *data, out=evs, save=True)
+    assert scored == [2, 5]
+    assert load_all(evs)["als-4"].about["checkpoint"]["factors"] == 5
+
+
+def test_an_executor_saves_the_same(folder, data, evs, tmp_path):
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         se.sweep(folder, *data, out=tmp_path / "there", save=True, client=pool)
-    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+    assert contents(tmp_path / "there") == contents(evs)
 
 
 KILLED = """
@@ -189,41 +163,36 @@ def test_a_killed_sweep_leaves_nothing_half_saved(folder, holdout, data, tmp_pat
         assert contents(whole / name) == contents(evs / name)  # and no temporary file
 
 
-def test_an_evaluation_without_its_row_is_replaced(folder, data, tmp_path):
+def test_an_evaluation_without_its_row_is_replaced(folder, data, evs):
     """A sweep was killed after an evaluation was saved, and before its row was added."""
-    evs = tmp_path / "evs"
-    se.sweep(folder, *data, out=evs, save=True)
     before, ledger = contents(evs), evs / "sweep.jsonl"
     ledger.write_text("".join(ledger.read_text().splitlines(keepends=True)[:-1]))
     se.sweep(folder, *data, out=evs, save=True)
     assert contents(evs) == before
-    assert len(saved_by_file(evs)) == len(load_all(evs))
+    assert len(saved_evaluations(evs)) == len(load_all(evs)) == 3
 
 
-def test_a_full_disk_stops_the_sweep(folder, data, tmp_path, monkeypatch):
-    write, evs = Path.write_bytes, tmp_path / "evs"
+def test_a_full_disk_stops_the_sweep_and_keeps_the_evaluations(
+    folder, data, evs, tmp_path, monkeypatch
+):
+    write = Path.write_bytes
 
-    def full(path, content):
-        if "als-4" in str(path):
-            raise OSError(28, os.strerror(28), str(path))
-        return write(path, content)
+    def fill(path, content):
+        return (full if "als-4" in str(path) else write)(path, content)
 
-    def stopped():
-        with monkeypatch.context() as patch:
-            patch.setattr(Path, "write_bytes", full)
-            with raises(OutputError):
-                se.sweep(folder, *data, out=evs, save=True)
-
-    stopped()
-    assert set(load_all(evs)) == {"als-2"}
-    table = se.sweep(folder, *data, out=evs, save=True)
-    assert same_table(table, se.sweep(folder, *data))
     before = contents(evs)
     save(folder / "als-4.npz", 5)
-    stopped()
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", fill)
+        with raises(OutputError):
+            se.sweep(folder, *data, out=evs, save=True)
+        with raises(OutputError):
+            se.sweep(folder, *data, out=tmp_path / "new", save=True)
     assert contents(evs) == before  # that of the earlier file of this name is not lost
-    se.sweep(folder, *data, out=evs, save=True)
-    assert load_all(evs)["als-4"].about["checkpoint"]["factors"] == 5
+    assert set(load_all(tmp_path / "new")) == {"als-2"}
+    for out in (evs, tmp_path / "new"):
+        assert same_table(se.sweep(folder, *data, out=out, save=True), se.sweep(folder, *data))
+        assert load_all(out)["als-4"].about["checkpoint"]["factors"] == 5
 
 
 def test_two_sweeps_do_not_save_in_one_folder(folder, data, tmp_path, monkeypatch):
