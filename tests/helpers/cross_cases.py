@@ -1,7 +1,7 @@
 """Small cross-validations, and plain definitions of what is pooled, which share no code with it."""
 
-import math
-from statistics import fmean, variance
+import numpy as np
+import pandas as pd
 
 import sparse_eval as se
 
@@ -52,44 +52,23 @@ def content(folder):
 
 def pool(values):
     """Return the value of each user: seeds averaged, then folds."""
-    pooled = {}
-    for user, of_user in enumerate(values.tolist()):
-        of_folds = []
-        for of_seeds in of_user:
-            there = [value for value in of_seeds if not math.isnan(value)]
-            if there:
-                of_folds.append(fmean(there))
-        if of_folds:
-            pooled[user] = fmean(of_folds)
-    return pooled
+    index = pd.MultiIndex.from_product(map(range, values.shape))
+    of_folds = pd.Series(values.ravel(), index).groupby(level=[0, 1]).mean()
+    return of_folds.groupby(level=0).mean().dropna().to_dict()
 
 
 def corrected_variance(values, ratio):
     """Return the variance of a pooled mean and its degrees of freedom: every user in every fold."""
-    n_users, n_folds, n_seeds = values.shape
-    rows = values.tolist()
-    users = list(pool(values).values())
-    parts = [(variance(users) / n_users, n_users - 1)]
-    if n_folds > 1:
-        cell = [[fmean(rows[u][f]) for f in range(n_folds)] for u in range(n_users)]
-        means = [fmean(cell[u][f] for u in range(n_users)) for f in range(n_folds)]
-        grand = fmean(means)
-        squares = [
-            (cell[u][f] - users[u] - means[f] + grand) ** 2
-            for u in range(n_users)
-            for f in range(n_folds)
-        ]
-        noise = sum(squares) / ((n_users - 1) * (n_folds - 1)) / n_users
-        runs = max(variance(means) - noise, 0)
-        parts.append(((1 / n_folds + ratio) * runs, n_folds - 1))
-    elif n_seeds > 1:
-        means = [fmean(rows[u][0][s] for u in range(n_users)) for s in range(n_seeds)]
-        squares = [
-            (rows[u][0][s] - users[u] - means[s] + fmean(means)) ** 2
-            for u in range(n_users)
-            for s in range(n_seeds)
-        ]
-        noise = sum(squares) / ((n_users - 1) * (n_seeds - 1)) / n_users
-        parts.append((max(variance(means) - noise, 0) / n_seeds, n_seeds - 1))
+    n_users, n_folds, _ = values.shape
+    parts = [(values.mean(axis=(1, 2)).var(ddof=1) / n_users, n_users - 1)]
+    # What varies over folds, or over the seeds of one fold, without the noise of users.
+    runs = values.mean(axis=2) if n_folds > 1 else values[:, 0]
+    n_runs = runs.shape[1]
+    if n_runs > 1:
+        means = runs.mean(axis=0)
+        rest = runs - runs.mean(axis=1, keepdims=True) - means + means.mean()
+        noise = np.square(rest).sum() / ((n_users - 1) * (n_runs - 1)) / n_users
+        share = 1 / n_runs + (ratio if n_folds > 1 else 0)
+        parts.append((share * max(means.var(ddof=1) - noise, 0), n_runs - 1))
     total = sum(part for part, _ in parts)
     return total, total**2 / sum(part**2 / freedom for part, freedom in parts)

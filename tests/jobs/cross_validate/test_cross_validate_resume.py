@@ -2,17 +2,16 @@
 
 import shutil
 from functools import partial
-from pathlib import Path
 
 import pytest
 from cross_cases import MODELS, content, cross, folds, same
-from failing import full, interrupted_at
+from failing import interrupted_at
 from killed import run_killed
 from raising import raises
 
 import sparse_eval as se
 import sparse_eval.jobs.cross_validate as cross_validate
-from sparse_eval.errors import InvalidFileError, OutputError
+from sparse_eval.errors import InvalidFileError
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +37,10 @@ def trained(monkeypatch):
 def test_a_folder_has_the_same_numbers(whole):
     cv, out = whole
     assert same(cv, cross())
-    assert same(se.CrossValidation.load(out), cv)
     assert same(se.CrossValidation.load(str(out)), cv)
-    names = {path.split("/")[0] for path in content(out)}
+    names = {path.name for path in out.iterdir()}
     assert len(names) == 9
-    assert {
-        "cross_validation.jsonl",
-        "als2-fold-1-seed-0",
-        "als 6%2F%CE%B1=1-fold-2-seed-3",
-    } < names
+    assert {"cross_validation.jsonl", "als 6%2F%CE%B1=1-fold-2-seed-3"} < names
     run = se.Evaluation.load(out / "als2-fold-2-seed-3")
     assert run.about["model"] == "als2"
     assert run["ndcg@5"] == cv.table["ndcg@5"][5]
@@ -84,46 +78,20 @@ def test_survives_being_killed(whole, tmp_path):
     assert content(tmp_path) == content(out)
 
 
-@pytest.mark.parametrize("call", [1, 3, 14])
-def test_an_interrupt_at_any_file(whole, tmp_path, call):
-    with interrupted_at(Path, "replace", call):
-        cross(out=tmp_path)
-    assert not list(tmp_path.rglob(".*"))
-    cv, out = whole
-    assert same(cross(out=tmp_path), cv)
-    assert content(tmp_path) == content(out)
-
-
-def test_a_full_disk_keeps_what_is_there(whole, tmp_path, monkeypatch):
-    write = Path.write_bytes
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            Path,
-            "write_bytes",
-            lambda path, data: (full if "als 6" in str(path) else write)(path, data),
-        )
-        with raises(OutputError):
-            cross(out=tmp_path)
-    assert (tmp_path / "als2-fold-1-seed-1" / "summary.json").exists()
-    assert same(cross(out=tmp_path), whole[0])
-
-
 def test_refuses_the_folder_of_another(whole, trained):
     _, out = whole
     before = content(out)
     changed = folds()
     changed[0].train.data[5] += 1
-    refused = [
+    for options in (
         {"metrics": "ndcg@5"},
         {"seeds": 3},
-        {"convention": "rectools"},
         {"models": {"als2": MODELS["als2"]}},
         {"models": MODELS | {"als2": {"factors": 3, "iterations": 2}}},
         {"splits": changed},
         {"splits": folds()[:1]},
         {"splits": [*folds(), folds()[0]]},
-    ]
-    for options in refused:
+    ):
         with raises(InvalidFileError):
             cross(**options, out=out)
     with pytest.MonkeyPatch.context() as patch:
@@ -156,7 +124,7 @@ def test_a_damaged_run_is_not_loaded_and_runs_again(whole, tmp_path, trained):
 FACTORS = 2
 
 
-def test_functions_are_known_by_what_is_written_in_them():
+def test_functions_are_known_by_what_is_written_in_them(monkeypatch):
     def identity(function):
         return cross_validate.read_trainers({"a": function})["a"].identity
 
@@ -176,7 +144,5 @@ def test_functions_are_known_by_what_is_written_in_them():
     ):
         assert identity(one) != identity(other)
     before = identity(by_global)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(globals(), "FACTORS", 3)
-        assert identity(by_global) != before
-    assert identity(by_global) == before
+    monkeypatch.setitem(globals(), "FACTORS", 3)
+    assert identity(by_global) != before
