@@ -10,7 +10,7 @@ import pytest
 from failing import full
 from killed import run_killed
 from raising import raises
-from sweep_cases import same_table, save
+from sweep_cases import METRICS, same_table, save
 from systems import need_posix
 
 import sparse_eval as se
@@ -149,9 +149,10 @@ se.sweep(folder, *data, out=evs, save=True)
 @pytest.mark.parametrize("call", [3, 6])
 @pytest.mark.long
 @pytest.mark.slow
-def test_a_killed_sweep_leaves_nothing_half_saved(folder, holdout, data, tmp_path, call, scored):
+def test_a_killed_sweep_leaves_nothing_half_saved(folder, holdout, tmp_path, call, scored):
     (folder / "als-10.npz").unlink()
     holdout.save(tmp_path / "split")
+    data = se.Holdout.load(tmp_path / "split"), METRICS
     evs, whole = tmp_path / "evs", tmp_path / "whole"
     evs.mkdir()
     run_killed(KILLED, call, folder, evs, tmp_path / "split")
