@@ -1,14 +1,11 @@
 """Evaluations of every kind, and the check that one is another to the last bit."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pandas as pd
-from merge_cases import N_ITEMS, every_metric
+from merge_cases import N_ITEMS, every_metric, same_bits
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
-from sparse_eval.errors import InvalidDataError
 
 MIXED = ["ndcg@3", "recall@2", "recall(average=micro)@3", "coverage@2"]
 
@@ -18,28 +15,29 @@ N_USERS = 300
 #: Items that `problem` draws from: so many that lists do not cover all of them.
 PROBLEM_ITEMS = 100
 
-#: One number about all users each.
-ONE_NUMBER = ["coverage@3", "gini@3", "entropy@3", "personalization@3", "recall(average=micro)@3"]
+#: Return a user's label for a number.
+as_text = "ü{:03}".format
 
 
-def some(n_users=10, seed=0, *, first=0, labels="numbers", **options):
-    """Evaluate some users of their own, labelled with their numbers from the first on."""
+def some(n_users=10, seed=0, *, first=0, labels=int, **options):
+    """Evaluate some users of their own, labelled by a function of their numbers, or as given."""
     rng = np.random.default_rng([seed, first])
     ids = rng.permuted(np.tile(np.arange(N_ITEMS), (n_users, 1)), axis=1)[:, :4]
     gains = csr_matrix((rng.random((n_users, N_ITEMS)) < 0.4) * 1.0)
-    numbers = range(first, first + n_users)
-    users = {"numbers": list(numbers), "text": [f"ü{n:03}" for n in numbers], None: None}.get(
-        labels if labels is None or isinstance(labels, str) else "", labels
-    )
+    users = list(map(labels, range(first, first + n_users))) if callable(labels) else labels
     lists = se.Rankings.from_topk(ids, shape=gains.shape)
     metrics = options.pop("metrics", MIXED)
     return se.evaluate(lists, se.Relevance.from_csr(gains, users=users), metrics, **options)
 
 
-def without_lists(ev, *, per_user=True):
-    """Return the same evaluation as it comes from a worker."""
-    assert ev._measured is not None
-    return se.Evaluation(ev.request, parts=[ev._measured.part(per_user=per_user)])
+def part_of(ev, *, per_user=True):
+    """Return the results of an evaluation as they come from a worker."""
+    return ev._measured.part(per_user=per_user)
+
+
+def without_values(ev):
+    """Return the same evaluation as it is merged from parts without the values of users."""
+    return se.Evaluation(ev.request, parts=[part_of(ev, per_user=False)])
 
 
 def problem(*names):
@@ -73,12 +71,6 @@ def in_memory(users=None, no_relevant=None, **options):
     return se.evaluate(lists, gains, protocol, **inputs, **options)
 
 
-def in_blocks(**options):
-    """Evaluate what `problem` draws in blocks, by every metric."""
-    with ThreadPoolExecutor(2) as pool:
-        return in_memory(client=pool, **options)
-
-
 def of_model(**options):
     clicks = se.datasets.synthetic(n_users=60, n_items=40, seed=1)
     holdout = se.split.random(clicks, seed=1)
@@ -102,24 +94,21 @@ KINDS = {
     "another convention": lambda: some(
         convention="lenskit", metrics=["ndcg@3", "mrr@2", "coverage@2"]
     ),
-    "blocks without the values of the users": lambda: in_blocks(keep="totals"),
+    "without the values of the users": lambda: in_memory(keep="totals"),
     "within a budget": lambda: in_memory(memory=1 << 24),
-    "merged text": lambda: some(first=10, labels="text").merge(
-        some(labels="text"), some(first=20, labels="text")
+    "merged text": lambda: some(first=10, labels=as_text).merge(
+        some(labels=as_text), some(first=20, labels=as_text)
     ),
     "model with baselines": of_model,
     "model without the values of the users": lambda: of_model(keep="totals"),
 }
 
 
-def same_everything(one, other):
-    """Check that every number of two evaluations is the same, to the last bit."""
-    assert one.names == other.names
-    for name in ("convention", "no_relevant", "retrieval", "n_users", "n_skipped"):
+def same_totals(one, other):
+    """Check that every number about all users is the same, to the last bit."""
+    counts = ("n_users", "n_skipped", "n_without_list", "n_users_of")
+    for name in ("names", "convention", "no_relevant", "retrieval", *counts):
         assert getattr(one, name) == getattr(other, name), name
-    assert one.n_without_list == other.n_without_list
-    assert one.n_users_of == other.n_users_of
-    np.testing.assert_array_equal(list(one.mean().values()), list(other.mean().values()))
     for level in (0.5, 0.95):
         pd.testing.assert_frame_equal(
             one.summary(level), other.summary(level), check_exact=True, check_dtype=False
@@ -129,26 +118,20 @@ def same_everything(one, other):
         assert one.higher_is_better(name) == other.higher_is_better(name)
         if not one.is_per_user(name):
             np.testing.assert_array_equal(one.replicates(name), other.replicates(name))
+
+
+def same_everything(one, other):
+    """Check that every number of two evaluations is the same, to the last bit."""
+    same_totals(one, other)
     assert list(one.baselines) == list(other.baselines)
-    for name, baseline in one.baselines.items():
-        # The values of its users are not saved.
-        expected, found = baseline.summary(), other.baselines[name].summary()
-        pd.testing.assert_frame_equal(expected, found, check_exact=True, check_dtype=False)
-        for metric in baseline.names:
-            if not baseline.is_per_user(metric):
-                np.testing.assert_array_equal(
-                    baseline.replicates(metric), other.baselines[name].replicates(metric)
-                )
-    try:
-        expected = one.per_user
-    except InvalidDataError:
-        return
-    found = other.per_user
-    pd.testing.assert_frame_equal(found, expected, check_exact=True, check_index_type=False)
-    assert found.index.tolist() == expected.index.tolist()
-    assert (one.users is None) == (other.users is None)
-    for name in ("counted", "n_relevant", "fingerprints"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    for name, baseline in one.baselines.items():  # the values of its users are not saved
+        same_totals(baseline, other.baselines[name])
+    assert one.has_values == other.has_values
+    if one.has_values:
+        same_bits(other, one)
+        assert other.per_user.index.tolist() == one.per_user.index.tolist()
+        assert (one.users is None) == (other.users is None)
+        assert np.array_equal(one.n_relevant, other.n_relevant)
 
 
 def saved(ev, folder, users="csv"):

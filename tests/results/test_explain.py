@@ -1,7 +1,5 @@
 """One user's list: with the names of its items, and made again where it was not kept."""
 
-import pickle
-
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -12,30 +10,19 @@ from scipy.sparse import csr_matrix
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
 
-
-def labelled():
-    lists = pd.DataFrame(
-        {"user": ["u", "u", "u", "v"], "item": ["a", "b", "c", "a"], "rank": [1, 2, 3, 1]}
-    )
-    truth = pd.DataFrame({"user": ["u", "u", "v"], "item": ["b", "d", "a"]})
-    return se.evaluate(
-        se.Rankings.from_frame(lists, rank="rank"), se.Relevance.from_frame(truth), "ndcg@3"
-    )
-
-
+EV = se.evaluate({"u": ["a", "b", "c"], "v": ["a"]}, {"u": ["b", "d"], "v": ["a"]}, "ndcg@3")
 FILMS = pd.DataFrame(
     {"title": ["Alien", "Brazil", "Clue"], "year": [1979, 1985, 1985]}, index=["a", "b", "d"]
 )
 
 
 def test_every_column_of_a_table_is_beside_its_item(tmp_path):
-    ev = labelled()
-    plain = ev.explain("u")
+    plain = EV.explain("u")
     with_items = FILMS.rename_axis("item").reset_index()
     with_items.to_csv(tmp_path / "films.tsv.gz", index=False, sep="\t")
     tables = [FILMS.iloc[::-1], with_items, pa.Table.from_pandas(with_items)]
     for table in [*tables, tmp_path / "films.tsv.gz"]:
-        found = ev.explain("u", item_names=table)
+        found = EV.explain("u", item_names=table)
         assert list(found) == ["rank", "item", "title", "year", *list(plain)[2:]]
         assert found["item"].tolist() == ["a", "b", "c", "d"]
         # The third has no name, and the last is relevant, and not listed.
@@ -54,18 +41,15 @@ def test_columns_are_named_by_number():
 @pytest.mark.parametrize(
     "names",
     [
-        ["Alien"],
         pd.DataFrame(index=["a"]),
         pd.Series(["x", "y"], index=["a", "a"]),
         FILMS.rename(columns={"year": "gain"}),
-        pd.DataFrame([[1, 2]], columns=["t", "t"], index=["a"]),
         {0: "Alien"},
-        {},
     ],
 )
 def test_refuses_names_that_do_not_fit(names):
     with raises(InvalidDataError):
-        labelled().explain("u", item_names=names)
+        EV.explain("u", item_names=names)
 
 
 def test_a_list_that_was_not_kept_is_made_again(tmp_path):
@@ -74,11 +58,8 @@ def test_a_list_that_was_not_kept_is_made_again(tmp_path):
     pd.testing.assert_frame_equal(without.explain(user), kept.explain(user))
     with raises(InvalidDataError):
         without.explain("nobody")
-    # Not elsewhere, where the matrices are not.
-    pickled = pickle.loads(pickle.dumps(without))  # noqa: S301 - our own
-    for other in (pickled, saved(without, tmp_path / "a"), without.merge()):
-        with raises(InvalidDataError):
-            other.explain(user)
+    with raises(InvalidDataError):  # where the matrices are not
+        saved(without, tmp_path / "a").explain(user)
     # The lists of a model, and of a baseline.
     kept, without = of_model(), of_model(keep="totals")
     pairs = (kept, without), (kept.baselines["popularity"], without.baselines["popularity"])

@@ -22,15 +22,12 @@ LABELS = {
 def test_numbers_are_those_of_row_numbers(labels):
     named, expected = in_memory(labels), in_memory()
     # Which users are in a group of the jackknife, and what is drawn for them, depends on labels.
-    columns = ["mean", "std", "n_users", "n_skipped"]
+    columns = ["mean", "std", "interval", "n_users", "n_skipped"]
     one, other = named.summary(), expected.summary()
     pd.testing.assert_frame_equal(one[columns], other[columns], check_exact=True)
     assert (one["random"].notna() == other["random"].notna()).all()
-    assert (one["interval"] == other["interval"]).all()
-    assert named.users is not None
-    assert named.users.tolist() == labels
+    assert named.users.tolist() == named.per_user.index.tolist() == labels
     assert named.explain(labels[7])["rank"].notna().any()
-    assert named.per_user.index.tolist() == labels
     table = named.compare(in_memory(labels), ["ndcg@3", "coverage@3"]).table
     assert table["interval"].tolist() == ["t", "jackknife"]
 
@@ -38,7 +35,6 @@ def test_numbers_are_those_of_row_numbers(labels):
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
 def test_they_are_neither_merged_nor_saved(labels, tmp_path):
     ev = some(N_USERS, labels=labels)
-    ev.summary()
     for call in (
         lambda: ev.merge(some(first=1000)),
         lambda: some(first=1000).merge(ev),
@@ -55,12 +51,9 @@ def test_they_are_neither_merged_nor_saved(labels, tmp_path):
     assert len(pd.read_csv(tmp_path / "a.csv")) == N_USERS
 
 
-def test_whole_numbers_of_any_type_are_merged():
+@pytest.mark.parametrize("kind", [np.int64, object, "Int64"])
+def test_whole_numbers_of_any_type_are_merged(kind):
     ends = [-(2**63), 2**63 - 1, 0, -5]
-    for kind in ("list", np.int64, object, "Int64"):
-        users = ends if kind == "list" else pd.Index(ends, dtype=kind)
-        found = some(4, labels=users).merge(some(3, labels=np.array([1, 2, 3], np.uint8)))
-        assert found.per_user.index.tolist() == sorted([*ends, 1, 2, 3])
-    for users in ([2**63, 1, 2, 3], [1.5, 2, 3, 4], [("a", 1), "b", 3, 4], [True, 1.5, "a", 3]):
-        with raises(InvalidDataError):
-            some(4, labels=users).merge(some(first=10))
+    other = some(3, labels=np.array([1, 2, 3], np.uint8))
+    found = some(4, labels=pd.Index(ends, dtype=kind)).merge(other)
+    assert found.per_user.index.tolist() == sorted([*ends, 1, 2, 3])

@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-from evaluations import MIXED, some, without_lists
+from evaluations import MIXED, as_text, part_of, some, without_values
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from merge_cases import LARGEST, N_ITEMS, every_metric, same_bits
@@ -17,24 +17,16 @@ from sparse_eval.inputs.axes import Axis
 from sparse_eval.results.parts import CandidateCounts, Retrieval, SeenCounts, merge_parts
 
 
-@st.composite
-def problems(draw):
-    """Draw lists and gains of some users."""
-    n_users = draw(st.integers(1, 14))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    order = rng.permuted(np.tile(np.arange(N_ITEMS), (n_users, 1)), axis=1)[:, :6]
-    order[np.arange(6) >= rng.integers(0, 7, n_users)[:, None]] = -1
-    gains = rng.integers(0, 2 if draw(st.booleans()) else 4, (n_users, N_ITEMS))
+@settings(max_examples=25)
+@given(st.data(), st.integers(1, 14), st.integers(0, 2**32 - 1), st.sampled_from([2, 4]))
+def test_any_cut_in_any_order_with_repetitions_gives_the_same_bits(data, n_users, seed, n_gains):
+    rng = np.random.default_rng(seed)
+    ids = rng.permuted(np.tile(np.arange(N_ITEMS), (n_users, 1)), axis=1)[:, :6]
+    ids[np.arange(6) >= rng.integers(0, 7, n_users)[:, None]] = -1
+    gains = rng.integers(0, n_gains, (n_users, N_ITEMS)) * 1.0
     gains[rng.random(n_users) < 0.2] = 0
     gains[0, 0] = 1
-    return order, csr_matrix(gains.astype(np.float64))
-
-
-@settings(max_examples=25)
-@given(st.data())
-def test_any_cut_in_any_order_with_repetitions_gives_the_same_bits(data):
-    ids, gains = data.draw(problems())
-    n_users = len(ids)
+    gains = csr_matrix(gains)
     metrics = [name for name in every_metric() if name not in LARGEST]
     inner = data.draw(st.sets(st.integers(0, n_users)))
     ends = list(pairwise(sorted({0, n_users} | inner)))
@@ -59,14 +51,13 @@ def test_says_what_differs():
     graded = se.Relevance.from_csr(csr_matrix([[3]]), users=[99])
     wide = replace(some(first=10).relevance, shape=(10, 20), users=Axis.of(range(10, 20)))
     for ours, other in (
-        (one, some(first=10, metrics=["ndcg@4"])),
         (one, some(first=10, metrics=MIXED[::-1])),
         (one, some(first=10, metrics=se.Protocol(MIXED, no_relevant="zero"))),
         (some(metrics=["ndcg@3"]), some(first=10, metrics=["ndcg@3"], convention="ranx")),
         (one, se.evaluate(some(first=10).rankings, wide, MIXED)),
         (some(**novel, train=train), some(first=10, **novel, train=train[:, ::-1])),
         (some(metrics=["err@3"]), se.evaluate(csr_matrix([[1]]), graded, "err@3")),
-        (one, some(first=10, labels="text")),
+        (one, some(first=10, labels=as_text)),
     ):
         for a, b in ((ours, other), (other, ours)):
             with raises(InvalidDataError):
@@ -74,17 +65,24 @@ def test_says_what_differs():
 
 
 def test_refuses_a_user_in_two_blocks():
+    alike = [
+        se.evaluate(se.Rankings.from_topk([[item, 3]]), csr_matrix(np.eye(4)[[item]]), "mrr@2")
+        for item in (0, 1)
+    ]
+    assert alike[0].mean() == alike[1].mean()
     for one, other in (
         (some(), some(first=5)),
-        (some(keep="totals"), some(first=5, keep="totals")),
         (some(), some(first=5, keep="totals")),
-        (some(labels="text"), some(first=5, labels="text")),
-        (some().merge(some(first=10)), some(n_users=1, first=5)),
+        (some(labels=as_text), some(first=5, labels=as_text)),
         (some(), some(seed=1)),  # different results of the same users
         (some(keep="totals"), some(seed=1, keep="totals")),
+        # Users without labels are row numbers; other results or relevant items are other users.
+        (some(labels=None), some(12, labels=None)),
+        alike,
     ):
         with raises(InvalidDataError):
             one.merge(other)
+    assert alike[0].merge(alike[0]).n_users == 1
 
 
 def test_keeps_the_values_of_a_block_that_is_there_twice():
@@ -97,65 +95,35 @@ def test_accepts_users_between_those_of_another_block_by_their_values():
     one, other = some(labels=[*range(0, 20, 2)]), some(first=1, labels=[*range(1, 20, 2)])
     assert one.merge(other).per_user.index.tolist() == list(range(20))
     with raises(InvalidDataError):
-        without_lists(one, per_user=False).merge(other)
-
-
-def test_tells_blocks_without_labels_apart_by_their_results():
-    alike = [
-        se.evaluate(se.Rankings.from_topk([[item, 3]]), csr_matrix(np.eye(4)[[item]]), "mrr@2")
-        for item in (0, 1)
-    ]
-    assert alike[0].mean() == alike[1].mean()
-    for one, other in (
-        (some(labels=None), some(seed=1, labels=None)),
-        (some(labels=None), some(12, labels=None)),
-        alike,  # whose relevant items are others
-    ):
-        with raises(InvalidDataError):
-            one.merge(other)
-    assert alike[0].merge(alike[0]).n_users == 1
+        without_values(one).merge(other)
 
 
 # Parts, as they come from workers.
 
 
-def part_of(first=0, *, per_user=True, **options):
-    (part,) = without_lists(some(first=first, **options), per_user=per_user)._parts
-    return part
-
-
 def test_values_are_kept_only_if_every_part_has_them():
-    parts = [part_of(10), part_of(), part_of(20, per_user=False)]
-    values = merge_parts(parts[:2]).values
-    assert values is not None
-    np.testing.assert_array_equal(values.user_ids, np.arange(20))
+    parts = [part_of(some(first=10)), part_of(some()), part_of(some(first=20), per_user=False)]
+    np.testing.assert_array_equal(merge_parts(parts[:2]).values.user_ids, np.arange(20))
     merged = merge_parts(parts)
     assert merged.values is None
     assert merged.span.n == 30
 
 
-def test_lists_that_were_made_in_different_ways_are_not_merged():
-    one, other = part_of(per_user=False), part_of(10, per_user=False)
-    key = one.key | {"retrieval": "top_k"}
-    ranked = replace(one, key=key, retrieval=Retrieval("top_k", 3, 2, 1, 5, 6, 7))
-    with raises(InvalidDataError):
-        ranked.merge(other)
-    both = ranked.merge(replace(other, key=key, retrieval=Retrieval("top_k", 4, 1, 2, 5, 1, 2)))
-    assert both.retrieval == Retrieval("top_k", 7, 3, 3, 5, 7, 9)
-
-
-def test_counts_about_users_are_added_up():
+def test_counts_are_added_up_and_lists_made_in_different_ways_are_not_merged():
     one, other = (
         replace(
-            part_of(first, per_user=False),
+            part_of(some(first=first), per_user=False),
             seen=SeenCounts(n, 1, 2, 3),
             candidates=CandidateCounts("1+9", n, 6, 7, 8, 9, 2**64 - n),
+            retrieval=Retrieval("top_k", n, 2, 1, 5, 6, 7 * n),
         )
         for first, n in ((0, 1), (10, 2))
     )
     both = one.merge(other)
     assert both.seen == (3, 2, 4, 6)
     assert both.candidates == ("1+9", 3, 12, 14, 16, 18, 2**65 - 3)
-    with raises(InvalidDataError):
-        one.merge(replace(other, key=other.key | {"candidates": "1+9"}))
+    assert both.retrieval == Retrieval("top_k", 3, 4, 2, 5, 12, 21)
     assert one.merge(replace(other, seen=None)).seen is None
+    for name, kind in (("retrieval", "top_k"), ("candidates", "1+9")):
+        with raises(InvalidDataError):
+            one.merge(replace(other, key=other.key | {name: kind}))

@@ -3,7 +3,6 @@
 import json
 import math
 import pickle
-import re
 from pathlib import Path
 
 import numpy as np
@@ -21,28 +20,9 @@ from sparse_eval.results.saving import _signed, remove_saved
 
 NAMES = ["ndcg@5", "mean_rank", "coverage@5", "recall(average=micro)@5"]
 ODD = [
-    "",
-    "NA",
-    "nan",
-    'quo"te',
-    "new\nline",
-    "carriage\rreturn",
-    "a,b",
-    "<script>alert(1)</script>",
-    "שלום",
-    "x" * 9999,
-]
-
-
-def make(labels, seed=0):
-    rng = np.random.default_rng(seed)
-    held_out = np.random.default_rng(1).random((len(labels or range(30)), 40)) < 0.1
-    held_out[0] = False  # one is left out
-    lists = se.Rankings.from_topk(rng.permuted(np.tile(np.arange(40), (len(held_out), 1)), axis=1))
-    relevance = se.Relevance.from_csr(csr_matrix(held_out.astype(float)), users=labels)
-    return se.evaluate(lists, relevance, NAMES)
-
-
+    "", "NA", "nan", 'quo"te', "new\nline", "carriage\rreturn", "a,b", "<script>alert(1)</script>",
+    "שלום", "x" * 9999,
+]  # fmt: skip
 LABELS = {
     "row numbers": None,
     "numbers": list(range(100, 130)),
@@ -50,8 +30,21 @@ LABELS = {
 }
 
 
+def make(labels=None, seed=0):
+    rng = np.random.default_rng(seed)
+    held_out = np.random.default_rng(1).random((30, 40)) < 0.1
+    held_out[0] = False  # one is left out
+    lists = se.Rankings.from_topk(rng.permuted(np.tile(np.arange(40), (30, 1)), axis=1))
+    relevance = se.Relevance.from_csr(csr_matrix(held_out.astype(float)), users=labels)
+    return se.evaluate(lists, relevance, NAMES)
+
+
 def again(ev):
     return pickle.loads(pickle.dumps(ev))  # noqa: S301 - our own
+
+
+def content_of(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @pytest.mark.parametrize(("kind", "users"), list(zip(KINDS, ["csv", "parquet"] * 4, strict=True)))
@@ -66,9 +59,8 @@ def test_every_kind_comes_back_with_the_same_bits(kind, users, tmp_path):
     assert found.merge().mean() == ev.mean()
     if found.has_values:
         assert (found.compare(ev).table["difference"].dropna() == 0).all()
-    names = sorted(file.name for file in (tmp_path / "a").iterdir())
-    kept = [f"per_user.{users}"] if found.has_values else []
-    assert names == [*kept, "summary.json", "totals.npz"]
+    kept = {f"per_user.{users}"} if found.has_values else set()
+    assert content_of(tmp_path / "a").keys() == kept | {"summary.json", "totals.npz"}
 
 
 def test_what_needs_lists_works_after_pickling():
@@ -87,8 +79,8 @@ def test_random_baseline_is_that_of_the_source():
         again(ev).random("coverage@2")
 
 
-@pytest.mark.parametrize("labels", [[1, "a", ("b", 2), b"c", 2.5], [0.5, 1.5, 2.5, 3.5, 4.5]])
-def test_users_with_labels_of_any_type_are_pickled(labels):
+def test_users_with_labels_of_any_type_are_pickled():
+    labels = [1, "a", ("b", 2), b"c", 2.5]
     ev = some(5, labels=labels)
     same_everything(ev, again(ev))
     assert again(ev).users.tolist() == labels
@@ -102,7 +94,6 @@ def test_labels_and_what_was_remembered_come_back(users, labels, tmp_path):
     folder = ev.save(tmp_path / "results" / "als", table=users, about=about)
     found = se.Evaluation.load(folder / "summary.json")
     same_everything(ev, found)
-    assert found.about == again(found).about == about
     remembered = json.loads(json.dumps(ev.record)) | {"about": about}
     assert found.record == again(found).record == remembered
     assert se.Evaluation.load(found.save(tmp_path / "again")).about == about
@@ -110,60 +101,66 @@ def test_labels_and_what_was_remembered_come_back(users, labels, tmp_path):
     assert other.about == {"seed": 2}
 
 
+def test_baselines_have_names_that_fit_into_tables_and_terminals(tmp_path):
+    ev, other = some(), some(seed=1)
+    ev.baselines = dict.fromkeys(["als/old", "Als", "שלום", "x" * 999], other)
+    ev.baselines |= {"1": other}
+    same_everything(ev, saved(ev, tmp_path / "a"))
+    known = list(ev.baselines)
+    for name in ("", " ", "a\nb", "a\u202eb", "\ud800", 3, "mean", "candidates"):
+        for give in (
+            lambda name=name: ev.baselines.__setitem__(name, other),
+            lambda name=name: ev.baselines.update({name: other}),
+            lambda name=name: setattr(ev, "baselines", {"new": other, name: other}),
+        ):
+            with raises(InvalidDataError):
+                give()
+    assert list(again(ev).baselines) == list(ev.baselines) == known
+
+
 def test_what_cannot_be_saved_leaves_what_was(tmp_path):
-    ev = make(None)
-    folder = ev.save(tmp_path / "als")
-    files = {path: path.read_bytes() for path in folder.iterdir()}
-    for options in (
-        {"table": "xlsx"},
-        {"about": {"model": object()}},
-        {"about": {"loss": math.nan}},
-        {"about": 3},
-    ):
+    ev = make()
+    ev.save(tmp_path)
+    before = content_of(tmp_path)
+    for options in ({"table": "xlsx"}, {"about": {"loss": math.nan}}, {"about": 3}):
         with raises(InvalidDataError):
-            ev.save(folder, **options)
-    for labels in ([*range(29), "x"], [*range(29), 2**63]):
-        with raises(InvalidDataError):
-            make(labels).save(folder)
-    assert {path: path.read_bytes() for path in folder.iterdir()} == files
+            ev.save(tmp_path, **options)
+    with raises(InvalidDataError):
+        make([*range(29), "x"]).save(tmp_path)
+    assert content_of(tmp_path) == before
 
 
 def test_refuses_what_is_not_what_was_saved(tmp_path):
-    path = make(None).save(tmp_path) / "summary.json"
+    path = make().save(tmp_path) / "summary.json"
     whole = json.loads(path.read_text())
     row = {"ndcg@5": whole["metrics"]["ndcg@5"] | {"mean": 0.5}}
     for content in (
-        "{",
         [1],
-        *(_signed(whole | {"schema": schema}) for schema in ("3", None, 99, 2)),
-        {key: value for key, value in whole.items() if key != "digest"},
+        *(_signed(whole | {"schema": schema}) for schema in (None, 99, 2)),
         # Whatever is changed, deep inside too, and whatever is missing.
+        {key: value for key, value in whole.items() if key != "digest"},
         {key: value for key, value in whole.items() if key != "about"},
         whole | {"metrics": whole["metrics"] | row},
         whole | {"digest": None},
-        re.sub(r'"mean": [\d.]+', '"mean": 1e999', json.dumps(whole)),
     ):
-        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        path.write_text(json.dumps(content))
         with raises(InvalidFileError):
             se.Evaluation.load(path)
     path.write_text(json.dumps(whole, indent=4))  # another layout is no change
     assert se.Evaluation.load(path).names == NAMES
     path.write_bytes(b"\xff\xfe")
-    for place in (path, tmp_path / "none.json", tmp_path / "no folder"):
+    for place in (path, tmp_path / "none.json"):
         with raises(InvalidFileError):
             se.Evaluation.load(place)
 
 
 def test_refuses_each_file_that_was_changed_exchanged_or_lost(tmp_path):
     folder = of_model().save(tmp_path / "a")
-    other = make(None).save(tmp_path / "b")
-    files = ["per_user.csv", "totals.npz"]
-    assert sorted(file.name for file in folder.iterdir()) == sorted([*files, "summary.json"])
-    for name in files:
+    other = make().save(tmp_path / "b")
+    for name in ("per_user.csv", "totals.npz"):
         file = folder / name
         data = file.read_bytes()
-        exchanged = (other / name).read_bytes()
-        for changed in (data + b"\n", data[:-1], b"", exchanged):
+        for changed in (data + b"\n", b"", (other / name).read_bytes()):
             file.write_bytes(changed)
             with raises(InvalidFileError):
                 se.Evaluation.load(folder)
@@ -174,26 +171,23 @@ def test_refuses_each_file_that_was_changed_exchanged_or_lost(tmp_path):
     assert list(se.Evaluation.load(folder).baselines) == ["popularity"]
 
 
+def interrupted(*_, **__):
+    raise KeyboardInterrupt
+
+
 def test_a_save_that_is_interrupted_leaves_the_one_before(tmp_path, monkeypatch):
-    before, after = make(None), make(None, seed=2)
-    before.save(tmp_path)
-    files = {path: path.read_bytes() for path in tmp_path.iterdir()}
-
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
+    make().save(tmp_path)
+    before = content_of(tmp_path)
     monkeypatch.setattr(csv, "write_csv", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        after.save(tmp_path)
-    monkeypatch.undo()
-    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == files
-    assert se.Evaluation.load(tmp_path).mean() == before.mean()
+        make(seed=2).save(tmp_path)
+    assert content_of(tmp_path) == before
 
 
 def test_what_is_replaced_while_it_is_read_is_read_again(tmp_path, monkeypatch):
     """Another process saves once the JSON has been read."""
-    before, after = make(None), make(None, seed=2)
-    before.save(tmp_path)
+    after = make(seed=2)
+    make().save(tmp_path)
     read_files = saving.read_files
 
     def replaced(*given):
@@ -206,30 +200,27 @@ def test_what_is_replaced_while_it_is_read_is_read_again(tmp_path, monkeypatch):
 
 
 def test_files_are_removed_with_the_json_first(tmp_path, monkeypatch):
-    folder = make(None).save(tmp_path / "als", table="parquet")
-    (folder / "per_user.txt").write_text("kept")
-    make(None).save(folder, table="csv")
-    names = ["per_user.csv", "per_user.txt", "summary.json", "totals.npz"]
-    assert sorted(path.name for path in folder.iterdir()) == names
+    make().save(tmp_path, table="parquet")
+    (tmp_path / "per_user.txt").write_text("kept")
+    make().save(tmp_path, table="csv")
+    names = {"per_user.csv", "per_user.txt", "summary.json", "totals.npz"}
+    assert content_of(tmp_path).keys() == names
     unlink = Path.unlink
 
-    def interrupted(path, *given):
+    def interrupted_after(path, *given):
         unlink(path, *given)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Path, "unlink", interrupted)
+    monkeypatch.setattr(Path, "unlink", interrupted_after)
     with pytest.raises(KeyboardInterrupt):
-        remove_saved(folder)
-    names.remove("summary.json")
-    assert sorted(file.name for file in folder.iterdir()) == names
+        remove_saved(tmp_path)
+    assert content_of(tmp_path).keys() == names - {"summary.json"}
 
 
 def test_files_that_a_save_removes_and_the_next_one_writes_stay_private(tmp_path):
-    lists, held = se.Rankings.from_topk([[0, 1], [1, 0]]), csr_matrix([[1.0, 0], [1, 0]])
-    kept, not_kept = (se.evaluate(lists, held, "mrr@2", keep=keep) for keep in ("values", "totals"))
-    kept.save(tmp_path)
-    (tmp_path / "per_user.csv").chmod(0o600)
-    not_kept.save(tmp_path)
-    assert not (tmp_path / "per_user.csv").exists()
-    kept.save(tmp_path)
-    assert (tmp_path / "per_user.csv").stat().st_mode & 0o777 == 0o600
+    table = some().save(tmp_path) / "per_user.csv"
+    table.chmod(0o600)
+    some(keep="totals").save(tmp_path)
+    assert not table.exists()
+    some().save(tmp_path)
+    assert table.stat().st_mode & 0o777 == 0o600

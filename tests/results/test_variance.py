@@ -15,30 +15,27 @@ from sparse_eval.results.runs import Cells, error_of_numbers
 EFFECTS = (0.8, 0.3, 0.2, 0.5, 0.6)
 
 
-def draw(n_users, n_folds, n_seeds, deviations, seed):
+def draw(n_users, n_folds, n_seeds, seed):
     """Draw values that are sums of random effects: users, folds, seeds, users × folds, rest."""
     rng = np.random.default_rng(seed)
-    users, folds, seeds, user_folds, residual = deviations
-    values = rng.normal(size=(n_users, 1, 1)) * users
-    values = values + rng.normal(size=(1, n_folds, 1)) * folds
-    values = values + rng.normal(size=(1, n_folds, n_seeds)) * seeds
-    values = values + rng.normal(size=(n_users, n_folds, 1)) * user_folds
-    return np.asarray(values + rng.normal(size=(n_users, n_folds, n_seeds)) * residual)
+    shapes = [(n_users, 1, 1), (1, n_folds, 1), (1, n_folds, n_seeds), (n_users, n_folds, 1)]
+    shapes.append((n_users, n_folds, n_seeds))
+    parts = (rng.normal(size=shape) * of for shape, of in zip(shapes, EFFECTS, strict=True))
+    return sum(parts)
 
 
 @given(st.integers(2, 9), st.integers(1, 5), st.integers(1, 4), st.integers(0, 99), st.floats(0, 2))
 def test_error_is_that_of_the_plain_definition(n_users, n_folds, n_seeds, seed, ratio):
-    values = draw(n_users, n_folds, n_seeds, (1.0, 0.5, 0.3, 0.4, 0.6), seed)
+    values = draw(n_users, n_folds, n_seeds, seed)
     cells = Cells(values)
+    mean, error = cells.mean, cells.error(ratio)
     expected, freedom = corrected_variance(values, ratio)
-    assert cells.mean == pytest.approx(np.mean(list(pool(values).values())))
-    assert cells.error(ratio).variance == pytest.approx(expected)
-    assert cells.error(ratio).freedom == pytest.approx(freedom)
-    interval = cells.error(ratio).interval(cells.mean, 0.9)
+    assert mean == pytest.approx(np.mean(list(pool(values).values())))
+    assert error == pytest.approx((expected, freedom))
     half = stats.t.ppf(0.95, freedom) * math.sqrt(expected)
-    assert (interval.low, interval.high) == pytest.approx((cells.mean - half, cells.mean + half))
-    t = cells.mean / math.sqrt(expected)
-    assert cells.error(ratio).p_value(cells.mean) == pytest.approx(2 * stats.t.sf(abs(t), freedom))
+    assert error.interval(mean, 0.9)[:2] == pytest.approx((mean - half, mean + half))
+    t = mean / math.sqrt(expected)
+    assert error.p_value(mean) == pytest.approx(2 * stats.t.sf(abs(t), freedom))
 
 
 def test_folds_of_few_users_have_nadeau_and_bengio_s_variance():
@@ -52,7 +49,7 @@ def test_folds_of_few_users_have_nadeau_and_bengio_s_variance():
 @given(st.integers(0, 99))
 def test_users_in_some_folds_only(seed):
     rng = np.random.default_rng(seed)
-    values = draw(12, 4, 2, (1.0, 0.2, 0.2, 0.3, 0.3), seed)
+    values = draw(12, 4, 2, seed)
     values[rng.random((12, 4)) < 0.4] = np.nan
     values[0] = np.nan
     cells, expected = Cells(values), pool(values)
@@ -65,12 +62,12 @@ def test_users_in_some_folds_only(seed):
 
 
 def test_error_is_the_variance_of_the_mean_where_users_are_in_some_folds():
-    """The mean over many draws; half of the users are in the first of four folds alone."""
+    # The mean over many draws; half of the users are in the first of four folds alone.
     has = np.arange(60)[:, None] % 3 + 1 == np.arange(4)
     has[:30] = np.arange(4) == 0
     errors = []
     for seed in range(600):
-        values = draw(60, 4, 2, EFFECTS, seed)
+        values = draw(60, 4, 2, seed)
         values[~has] = np.nan
         errors.append(Cells(values).error(0.0).variance)
     shares = has / has.sum(axis=1, keepdims=True) / 60  # of each value in the mean
@@ -84,7 +81,7 @@ def test_equal_values_have_no_variance_and_one_user_no_interval():
     cells = Cells(np.full((20, 3, 2), 0.1))
     assert cells.error(0.5).p_value(0.0) == 1.0
     assert cells.error(0.5).interval(0.1, 0.95) == (0.1, 0.1, "pooled")
-    assert math.isnan(Cells(draw(1, 4, 2, EFFECTS, 0)).error(0.2).variance)
+    assert math.isnan(Cells(draw(1, 4, 2, 0)).error(0.2).variance)
     assert math.isnan(Cells(np.full((3, 2, 2), np.nan)).mean)
 
 
