@@ -29,8 +29,8 @@ def spelled(rows):
 class Case(NamedTuple):
     """Positions by item, gains by item, and seen items, of each user."""
 
-    ranked: list[oracle.Ranked]
-    relevant: list[oracle.Gains]
+    ranked: list
+    relevant: list
     seen: list[set[int]]
 
     @property

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import numpy as np
-import oracle
 from cases import to_csr
 from hypothesis import strategies as st
 
@@ -19,7 +18,7 @@ class Case(NamedTuple):
     """The list, the gains by item and the seen items of each user."""
 
     lists: list[list[int]]
-    relevant: list[oracle.Gains]
+    relevant: list
     train: list[set[int]]
 
     def evaluate(self, metrics, **options):

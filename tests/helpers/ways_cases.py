@@ -30,8 +30,8 @@ class Case(NamedTuple):
         The scores that the lists are ordered by, with ties, where there are no gaps.
     """
 
-    ranked: list[oracle.Ranked]
-    gains: list[oracle.Gains]
+    ranked: list
+    gains: list
     scores: list[dict[int, float]] | None
     n_items: int
 
