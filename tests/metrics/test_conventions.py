@@ -117,25 +117,22 @@ def test_what_some_libraries_do(convention, metric, expected):
     assert ev[metric] == pytest.approx(expected)
 
 
+FAR = 5_000_000  # a rank beyond the table of discounts
+
+
 @pytest.mark.parametrize(
-    ("convention", "items", "gains", "metric", "expected"),
+    ("convention", "ranks", "gains", "metric", "expected"),
     [
-        ("irspack", [0, -1, -1], {0: 1, 1: 1, 2: 1}, "ndcg@3", 1.0),  # the ideal list ends too
-        ("rectools", [0, 1, 2], {0: 1}, "ndcg@3", 1 / (1 + d(2) + d(3))),  # every slot is filled
-        ("mind-notebook", [0, 1, 2], {0: 0, 1: 0, 2: 1}, "dcg@3", 1 + d(2) + d(3)),  # of zeros
-        (
-            None,
-            {1: 5_000_000},
-            {1: 1},
-            "dcg",
-            1 / math.log2(5e6 + 1),
-        ),  # beyond a table of discounts
-        ("lenskit", {1: 5_000_000}, {1: 1}, "dcg", 1 / math.log2(5e6)),
+        ("irspack", {0: 1}, {0: 1, 1: 1, 2: 1}, "ndcg@3", 1.0),  # the ideal list ends too
+        ("rectools", {0: 1}, {0: 1}, "ndcg@3", 1 / (1 + d(2) + d(3))),  # every slot is filled
+        ("mind-notebook", {0: 1, 1: 2, 2: 3}, {0: 0, 1: 0, 2: 1}, "dcg@3", 1 + d(2) + d(3)),
+        (None, {1: FAR}, {1: 1}, "dcg", d(FAR)),
+        ("lenskit", {1: FAR}, {1: 1}, "dcg", d(FAR - 1)),
     ],
 )
-def test_one_user(convention, items, gains, metric, expected):
-    lists = to_csr([items], int, 8) if isinstance(items, dict) else se.Rankings.from_topk([items])
-    ev = se.evaluate(lists, to_csr([gains], float, 8), metric, convention=convention)
+def test_one_user(convention, ranks, gains, metric, expected):
+    lists, relevant = to_csr([ranks], int, 8), to_csr([gains], float, 8)
+    ev = se.evaluate(lists, relevant, metric, convention=convention)
     assert ev[metric] == pytest.approx(expected, rel=1e-14)
 
 
