@@ -50,6 +50,13 @@ def test_many_groups_take_bounded_memory(monkeypatch):
     np.testing.assert_array_equal(SMALL.evaluate("calibration@2").columns, expected)
 
 
+def test_data_of_items_may_be_keyed_by_item():
+    groups = {item: GROUPS[item] for item in reversed(range(N_ITEMS))}
+    keyed = SMALL.evaluate("calibration@2", items=se.ItemData(groups=groups))
+    plain = SMALL.evaluate("calibration@2")
+    np.testing.assert_allclose(keyed.columns, plain.columns, rtol=1e-12)
+
+
 def test_labels_of_items_are_matched():
     lists = pd.DataFrame({"user": ["u", "u", "v"], "item": ["y", "x", "z"], "rank": [1, 2, 1]})
     truth = pd.DataFrame({"user": ["u", "v"], "item": ["x", "z"]})
