@@ -7,7 +7,7 @@ from statistics import fmean
 import intents_oracle as plain
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from list_cases import N_ITEMS, Case, list_cases
 
@@ -25,6 +25,9 @@ def evaluate(case, metrics, groups):
 
 @settings(max_examples=60)
 @given(list_cases(), groups_of_items)
+@example(  # the ideal list begins with the last of equal items
+    Case([[0, 1, 2]], [{0: 1.0, 1: 1.0, 2: 1.0}], [set()]), [{0, 1}, {2, 3}, {1, 2}, *[{0}] * 6]
+)
 def test_every_metric_equals_its_definition(case, groups):
     rows = [
         (f"{name}(alpha={alpha})@{k}", getattr(plain, name), alpha, k)
