@@ -23,7 +23,7 @@ def test_metrics_by_every_way(tries):
         case = case.accepted(convention)
         metrics = case.metrics(convention)
         options = {"convention": convention}
-        print(tries.number, convention, way.__name__, len(case.ranked), "users")  # noqa: T201
+        print(tries.number, convention, way, len(case.ranked), "users")  # noqa: T201
         expected = se.evaluate(case.positions, case.validation, metrics, **options)
         check_against_plain(expected, case)
         with small_blocks():

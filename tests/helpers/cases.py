@@ -7,38 +7,36 @@ import oracle
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-CUTOFFS = [1, 2, 5, 20, None]
-
 #: The catalogue is so large that no list of unknown items can be all of it.
 N_ITEMS = 50
 
 gains = st.sampled_from([0.0, 0.25, 1.0, 1.0, 2.0, 3.0, 4.0])
 
 
-def spelled(rows):
-    """Return (spelling, name, options, cut-off) at every cut-off that the metric can have."""
-    return [
-        (oracle.spelling(name, options, k), name, options, k)
-        for name, options in rows
-        for k in CUTOFFS
-        if not (k is None and name in oracle.NEEDS_CUTOFF)
-        and not (k is not None and name in oracle.NO_CUTOFF)
-    ]
-
-
 class Case(NamedTuple):
     """Positions by item, gains by item, and seen items, of each user."""
 
-    ranked: list[oracle.Ranked]
-    relevant: list[oracle.Gains]
-    seen: list[set[int]]
+    ranked: list
+    relevant: list
+    seen: list
 
-    @property
-    def contexts(self):
+    def users(self, among=None):
+        """Return the list, the gains and the context of each user, who may have candidates."""
         largest = max(gain for row in self.relevant for gain in row.values())
-        return [
-            oracle.Context(n_items=N_ITEMS, seen=seen, largest_gain=largest) for seen in self.seen
+        contexts = [
+            oracle.Context(
+                n_items=N_ITEMS, seen=seen, largest_gain=largest, among=among and among[user]
+            )
+            for user, seen in enumerate(self.seen)
         ]
+        return list(zip(self.ranked, self.relevant, contexts, strict=True))
+
+    def without_gaps(self):
+        ranked = [
+            {item: rank for rank, item in enumerate(sorted(row, key=row.get), 1)}
+            for row in self.ranked
+        ]
+        return self._replace(ranked=ranked)
 
     @property
     def matrices(self):
@@ -46,7 +44,7 @@ class Case(NamedTuple):
 
     @property
     def train(self):
-        return to_csr([dict.fromkeys(seen, 1) for seen in self.seen], np.int64)
+        return of_sets(self.seen)
 
 
 @st.composite
@@ -68,9 +66,23 @@ def cases(draw):
     return Case(ranked, relevant, seen)
 
 
+def same_values(ev, rows, users):
+    """Check the values of users in metrics of the oracle."""
+    for spelling, name, options, k in rows:
+        expected = [oracle.value(name, options, k, *user) for user in users]
+        np.testing.assert_allclose(
+            ev.values(spelling), expected, rtol=1e-12, atol=1e-15, err_msg=spelling
+        )
+
+
 def to_csr(rows, dtype, n_items=N_ITEMS):
     """Return users × items from the values by item of each user."""
     indptr = np.cumsum([0] + [len(row) for row in rows])
     indices = [item for row in rows for item in sorted(row)]
     data = [row[item] for row in rows for item in sorted(row)]
     return csr_matrix((np.array(data, dtype), np.array(indices, int), indptr), (len(rows), n_items))
+
+
+def of_sets(rows, n_items=N_ITEMS):
+    """Return users × items from the items of each user."""
+    return to_csr([dict.fromkeys(row, 1) for row in rows], np.int64, n_items)

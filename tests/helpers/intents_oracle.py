@@ -6,7 +6,11 @@ are relevant to the user, whose groups are the intents.
 
 import math
 from collections import Counter
-from itertools import permutations
+from statistics import fmean
+
+
+def _intents(relevant, groups):
+    return {group for item in relevant for group in groups[item]}
 
 
 def gains(items, relevant, groups, alpha):
@@ -42,7 +46,7 @@ def alpha_ndcg(items, relevant, groups, alpha, k):
 
 def err_ia(items, relevant, groups, alpha, k):
     """As ndeval: relative to a list with every intent at every rank."""
-    n_intents = len({group for item in relevant for group in groups[item]})
+    n_intents = len(_intents(relevant, groups))
     found = gains(items[:k], relevant, groups, alpha)
     largest = math.fsum((1 - alpha) ** (rank - 1) / rank for rank in range(1, k + 1))
     return math.fsum(g / rank for rank, g in enumerate(found, 1)) / (n_intents * largest)
@@ -51,14 +55,8 @@ def err_ia(items, relevant, groups, alpha, k):
 def map_ia(items, relevant, groups):
     """Agrawal et al. 2009: the mean of average precision over the intents."""
     values = []
-    for intent in {group for item in relevant for group in groups[item]}:
+    for intent in _intents(relevant, groups):
         wanted = {item for item in relevant if intent in groups[item]}
         ranks = [rank for rank, item in enumerate(items, 1) if item in wanted]
         values.append(math.fsum(n / rank for n, rank in enumerate(ranks, 1)) / len(wanted))
-    return math.fsum(values) / len(values)
-
-
-def expected_map_ia(candidates, relevant, groups, k):
-    """The mean over every order of the candidates."""
-    values = [map_ia(order[:k], relevant, groups) for order in permutations(candidates)]
-    return math.fsum(values) / len(values)
+    return fmean(values)

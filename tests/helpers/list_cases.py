@@ -3,8 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-import oracle
-from cases import to_csr
+from cases import of_sets, to_csr
 from hypothesis import strategies as st
 
 import sparse_eval as se
@@ -18,23 +17,21 @@ VECTORS[4] = 0.0  # an item without features
 class Case(NamedTuple):
     """The list, the gains by item and the seen items of each user."""
 
-    lists: list[list[int]]
-    relevant: list[oracle.Gains]
-    train: list[set[int]]
+    lists: list
+    relevant: list
+    train: list
 
     def evaluate(self, metrics, **options):
-        ids = np.full((len(self.lists), N_ITEMS), -1)
-        for user, items in enumerate(self.lists):
-            ids[user, : len(items)] = items
+        ids = [items + [-1] * (N_ITEMS - len(items)) for items in self.lists]
+        defaults = {
+            "train": of_sets(self.train, N_ITEMS),
+            "items": se.ItemData(groups=GROUPS, vectors=VECTORS),
+        }
         return se.evaluate(
-            se.Rankings.from_topk(ids, shape=ids.shape),
+            se.Rankings.from_topk(ids, shape=(len(ids), N_ITEMS)),
             to_csr(self.relevant, np.float64, N_ITEMS),
             metrics,
-            **{
-                "train": to_csr([dict.fromkeys(row, 2) for row in self.train], np.int64, N_ITEMS),
-                "items": se.ItemData(groups=GROUPS, vectors=VECTORS),
-            }
-            | options,
+            **defaults | options,
         )
 
 

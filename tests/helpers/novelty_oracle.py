@@ -1,147 +1,194 @@
 """Novelty and diversity as published, in plain Python, one user at a time.
 
-Shares no code with the package. Everything takes the user's list, cut, and what it needs beside:
-`train` has the items of every user, and a likeness is a function of two items.
+Shares no code with the package. Everything takes the user's list, cut, and what is known beside it.
+A likeness is a function of two items and of the same.
 """
 
 import math
+from functools import partial
 from itertools import combinations
+from typing import NamedTuple
+
+
+class Known(NamedTuple):
+    """What is known of a user, of the items of every user, and of items.
+
+    `groups` are the weights of groups and `vectors` the numbers of each item.
+    """
+
+    relevant: set
+    history: set
+    train: list
+    groups: list
+    vectors: list
+    k: int
+
+    @property
+    def n_items(self):
+        return len(self.vectors)
+
+    @property
+    def n_active(self):
+        return sum(1 for items in self.train if items)
+
+    def users_of(self, item):
+        return {user for user, items in enumerate(self.train) if item in items}
 
 
 def mean(values):
     return math.fsum(values) / len(values) if values else math.nan
 
 
-def users_of(item, train):
-    return {user for user, items in enumerate(train) if item in items}
-
-
-def n_active(train):
-    return sum(1 for items in train if items)
-
-
-def surprise(item, train):
+def surprise(item, known):
     """In bits; an item without users counts as having one."""
-    if n_active(train) == 0:
+    if known.n_active == 0:
         return math.nan
-    return -math.log2(max(1, len(users_of(item, train))) / n_active(train))
+    return -math.log2(max(1, len(known.users_of(item))) / known.n_active)
 
 
-def novelty(items, train, *, skip=False):
+def novelty(items, known, skip=False):
     """With `skip` as Evidently: items that nobody has are left out."""
-    return mean([surprise(i, train) for i in items if not skip or users_of(i, train)])
+    return mean([surprise(i, known) for i in items if not skip or known.users_of(i)])
 
 
-def relative_novelty(items, train, *, skip=False):
-    largest = math.log2(n_active(train)) if n_active(train) else math.nan
-    return novelty(items, train, skip=skip) / largest if largest else math.nan
+def relative_novelty(items, known, skip=False):
+    largest = math.log2(known.n_active) if known.n_active else math.nan
+    return novelty(items, known, skip) / largest if largest else math.nan
 
 
-def surprisal(items, train, k):
+def surprisal(items, known):
     """RePlay's Surprisal: 1 for an item without users; the sum / k even if the list is shorter."""
-    known = [item for item in items if users_of(item, train)]
-    n_unknown = len(items) - len(known)
-    if not items or not known:
-        return n_unknown / k if items else math.nan
-    largest = math.log2(n_active(train))
+    popular = [item for item in items if known.users_of(item)]
+    n_unknown = len(items) - len(popular)
+    if not items or not popular:
+        return n_unknown / known.k if items else math.nan
+    largest = math.log2(known.n_active)
     if not largest:
         return math.nan
-    return (n_unknown + math.fsum(surprise(i, train) for i in known) / largest) / k
+    return (n_unknown + math.fsum(surprise(i, known) for i in popular) / largest) / known.k
 
 
-def unseen(items, history):
-    """RePlay's Novelty."""
-    return mean([float(item not in history) for item in items])
-
-
-def epc(items, relevant, train):
+def epc(items, known):
     """Vargas and Castells 2011, as Elliot computes it; NaN where nobody has anything."""
-    if n_active(train) == 0:
+    if known.n_active == 0:
         return math.nan
-    return _of_hits(items, relevant, lambda i: 1 - len(users_of(i, train)) / n_active(train))
+    return _of_hits(items, known, lambda i: 1 - len(known.users_of(i)) / known.n_active)
 
 
-def efd(items, relevant, train):
+def efd(items, known):
     """Likewise; an item without users counts as having one."""
-    total = sum(len(row) for row in train)
+    total = sum(len(row) for row in known.train)
     if total == 0:
         return math.nan
-    return _of_hits(items, relevant, lambda i: -math.log2(max(1, len(users_of(i, train))) / total))
+    return _of_hits(items, known, lambda i: -math.log2(max(1, len(known.users_of(i))) / total))
 
 
-def _of_hits(items, relevant, worth):
-    discounts = [1 / math.log2(rank + 1) for rank in range(1, len(items) + 1)]
-    pairs = zip(items, discounts, strict=True)
-    total = math.fsum(worth(item) * discount for item, discount in pairs if item in relevant)
-    return total / math.fsum(discounts) if discounts else 0.0
+def _of_hits(items, known, worth):
+    discounts = {item: 1 / math.log2(rank + 1) for rank, item in enumerate(items, 1)}
+    total = math.fsum(worth(i) * discounts[i] for i in items if i in known.relevant)
+    return total / math.fsum(discounts.values()) if items else 0.0
 
 
-def cosine(a, b):
+def _cosine(a, b):
     below = math.hypot(*a) * math.hypot(*b)
     return math.fsum(x * y for x, y in zip(a, b, strict=True)) / below if below else 0.0
 
 
-def cosine_of_users(i, j, train):
-    mine, yours = users_of(i, train), users_of(j, train)
+def cosine_of_users(i, j, known):
+    mine, yours = known.users_of(i), known.users_of(j)
     below = math.sqrt(len(mine) * len(yours))
     return len(mine & yours) / below if below else 0.0
 
 
-def jaccard_of_users(i, j, train):
-    mine, yours = users_of(i, train), users_of(j, train)
+def jaccard_of_users(i, j, known):
+    mine, yours = known.users_of(i), known.users_of(j)
     return len(mine & yours) / len(mine | yours) if mine | yours else 0.0
 
 
-def diversity(items, likeness):
-    return 1 - mean([likeness(i, j) for i, j in combinations(items, 2)])
+def cosine_of_groups(i, j, known):
+    return _cosine(known.groups[i], known.groups[j])
 
 
-def categorical_diversity(items, groups, k):
+def cosine_of_vectors(i, j, known):
+    return _cosine(known.vectors[i], known.vectors[j])
+
+
+def diversity(items, known, likeness=cosine_of_users):
+    return 1 - mean([likeness(i, j, known) for i, j in combinations(items, 2)])
+
+
+def categorical_diversity(items, known):
     """RePlay's, of items that may have several groups."""
-    return len({group for item in items for group, weight in groups[item].items() if weight}) / k
+    return (
+        sum(any(known.groups[i][g] for i in items) for g in range(len(known.groups[0]))) / known.k
+    )
 
 
-def serendipity(items, relevant, history, likeness):
+def serendipity(items, known, likeness):
     """Zhang et al. 2012, as `recommenders` computes it with relevance; NaN without history."""
-    if not history:
+    if not known.history:
         return math.nan
-    if not items:
-        return 0.0
-    hits = [item for item in items if item in relevant]
-    return sum(1 - mean([likeness(item, i) for i in history]) for item in hits) / len(items)
+    hits = [item for item in items if item in known.relevant]
+    surprises = [1 - mean([likeness(item, i, known) for i in known.history]) for item in hits]
+    return math.fsum(surprises) / max(len(items), 1)
 
 
-def unexpected_hits(items, relevant, history, train, n_items, k):
+def unexpected_hits(items, known):
     """Ge et al. 2010: hits that are not in the list of the most popular items."""
-    others = [item for item in range(n_items) if item not in history]
-    expected = sorted(others, key=lambda item: (-len(users_of(item, train)), item))[:k]
-    return sum(1 for item in items if item in relevant and item not in expected) / k
+    others = [item for item in range(known.n_items) if item not in known.history]
+    expected = sorted(others, key=lambda item: (-len(known.users_of(item)), item))[: known.k]
+    return sum(1 for item in items if item in known.relevant and item not in expected) / known.k
 
 
-def calibration(items, history, groups):
+def calibration(items, known):
     """Steck 2018, in bits, with his smoothing of 0.01; NaN without a list or without history."""
-
-    def share(label, of):
-        return mean([groups[i].get(label, 0.0) / math.fsum(groups[i].values()) for i in of])
-
-    if not items or not history:
+    if not items or not known.history:
         return math.nan
-    labels = {label for i in history for label, weight in groups[i].items() if weight}
-    shares = [(share(label, history), share(label, items)) for label in labels]
-    return math.fsum(p * math.log2(p / (0.99 * q + 0.01 * p)) for p, q in shares)
+
+    def share(group, of):
+        return mean([known.groups[i][group] / math.fsum(known.groups[i]) for i in of])
+
+    groups = range(len(known.groups[0]))
+    shares = [(share(group, known.history), share(group, items)) for group in groups]
+    return math.fsum(p * math.log2(p / (0.99 * q + 0.01 * p)) for p, q in shares if p)
 
 
-def rank_serendipity(items, relevant, train, n_items):
+def rank_serendipity(items, known):
     """How much more likely hits are recommended to the user than to any, by their ranks."""
-    sizes = {item: len(users_of(item, train)) for item in range(n_items)}
-    levels = sorted(set(sizes.values()) - {0}, reverse=True)
+    sizes = [len(known.users_of(item)) for item in range(known.n_items)]
+    levels = sorted(set(sizes) - {0}, reverse=True)
 
     def to_any(item):
-        return 1 - levels.index(sizes[item]) / n_items if sizes[item] else 0.0
+        return 1 - levels.index(sizes[item]) / known.n_items if sizes[item] else 0.0
 
     surpluses = [
-        max(1 - (rank - 1) / n_items - to_any(item), 0.0)
+        max(1 - (rank - 1) / known.n_items - to_any(item), 0.0)
         for rank, item in enumerate(items, 1)
-        if item in relevant
+        if item in known.relevant
     ]
-    return math.fsum(surpluses) / len(items) if items else 0.0
+    return math.fsum(surpluses) / max(len(items), 1)
+
+
+FORMS = {
+    "popularity": lambda items, known: mean([len(known.users_of(i)) for i in items]),
+    "cold_share": lambda items, known: mean([not known.users_of(i) for i in items]),
+    "novelty": novelty,
+    "novelty(unknown=skip)": partial(novelty, skip=True),
+    "novelty(form=relative)": relative_novelty,
+    "novelty(form=relative,unknown=skip)": partial(relative_novelty, skip=True),
+    "novelty(denominator=k)": lambda items, known: novelty(items, known) * len(items) / known.k,
+    "novelty(denominator=k,form=relative)": surprisal,
+    "novelty(form=unseen)": lambda items, known: mean([i not in known.history for i in items]),
+    "epc": epc,
+    "efd": efd,
+    "diversity": diversity,
+    "diversity(similarity=jaccard)": partial(diversity, likeness=jaccard_of_users),
+    "diversity(similarity=groups)": partial(diversity, likeness=cosine_of_groups),
+    "diversity(similarity=vectors)": partial(diversity, likeness=cosine_of_vectors),
+    "categorical_diversity": categorical_diversity,
+    "calibration": calibration,
+    "serendipity": unexpected_hits,
+    "serendipity(form=rank)": rank_serendipity,
+    "serendipity(form=cosine)": partial(serendipity, likeness=cosine_of_users),
+    "serendipity(form=vectors)": partial(serendipity, likeness=cosine_of_vectors),
+}

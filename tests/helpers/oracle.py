@@ -6,10 +6,9 @@ explicit zeros included; and a `Context`, which most metrics do not need. The th
 """
 
 import math
-from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import combinations, groupby, permutations, product
+from statistics import fmean
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,10 +16,10 @@ class Context:
     """What some metrics need to know beside one user's list and gains."""
 
     n_items: int  # of the catalogue
-    seen: AbstractSet[int] = frozenset()  # items stored in train for this user
+    seen: set = frozenset()  # items stored in train for this user
     largest_gain: float = math.nan  # of the whole validation data
     list_length: int | None = None  # None: the list ends with its last stored item
-    among: AbstractSet[int] | None = None  # the user's candidates; None: the whole catalogue
+    among: set | None = None  # the user's candidates; None: the whole catalogue
 
 
 #: The options of every metric; the first value of each is the default.
@@ -68,18 +67,26 @@ def spelling(name, options, k):
     return name + (f"({inside})" if inside else "") + (f"@{k}" if k is not None else "")
 
 
+def spelled(rows, cutoffs=(1, 2, 5, 20, None)):
+    """Return (spelling, name, options, cut-off) at every cut-off that the metric can have."""
+    return [
+        (spelling(name, options, k), name, options, k)
+        for name, options in rows
+        for k in cutoffs
+        if name not in (NEEDS_CUTOFF if k is None else NO_CUTOFF)
+    ]
+
+
 def value(name, options, k, ranked, gains, context=None):
     """One metric of one user; NaN without a relevant item."""
-    assert options.get("average", "macro") == "macro", "a micro average has no value per user"
-    options = {option: values[0] for option, values in OPTIONS[name].items()} | options
+    options = _with_defaults(name, options)
     relevant = _relevant(gains)
     n = len(relevant)
     if n == 0:
         return math.nan
     depth = math.inf if k is None else k
-    length = min(depth, _list_length(ranked, context))
-    shown = sorted((position, item) for item, position in ranked.items() if position <= depth)
-    hits = [(rank, relevant[item]) for rank, item in shown if item in relevant]
+    slots = _slots(ranked, relevant, min(depth, _list_length(ranked, context)))
+    hits = [(rank, gain) for rank, gain in enumerate(slots, 1) if gain]
 
     if name == "cg":
         return sum(gain for _, gain in hits)
@@ -93,14 +100,13 @@ def value(name, options, k, ranked, gains, context=None):
         above, below = _fraction(name, options, k, ranked, gains, context)
         return above / below if below else 0.0
     if name == "jaccard":
-        return len(hits) / (length + n - len(hits))
+        return len(hits) / (len(slots) + n - len(hits))
     if name == "hit_rate":
         return 1.0 if hits else 0.0
     if name == "f1":
         if not hits:
             return 0.0
-        precision, recall = len(hits) / depth, len(hits) / n
-        beta = float(options["beta"])
+        precision, recall, beta = len(hits) / depth, len(hits) / n, float(options["beta"])
         return (1 + beta**2) * precision * recall / (beta**2 * precision + recall)
     if name == "mrr":
         return 1 / hits[0][0] if hits else 0.0
@@ -114,7 +120,7 @@ def value(name, options, k, ranked, gains, context=None):
             "min": min(n, depth),
             "hits": len(hits),
             "none": 1,
-            "length": min(n, length),
+            "length": min(n, len(slots)),
         }[options["normalizer"]]
         return total / divisor if divisor else 0.0
     if name == "r_precision":
@@ -122,41 +128,32 @@ def value(name, options, k, ranked, gains, context=None):
         found = sum(1 for rank, _ in hits if rank <= first)
         return found / (n if options["denominator"] == "relevant" else first)
     if name == "fcp":
-        return _fcp([gain for _, gain in _slots(ranked, relevant, length)])
+        return _fcp(slots)
     if name == "auc":
         if options["among"] == "list":
-            return _auc_of_list([gain > 0 for _, gain in _slots(ranked, relevant, length)])
-        return _auc(ranked, relevant, length, _known(context))
+            return _auc_of_list([gain > 0 for gain in slots])
+        return _auc(slots, ranked, relevant, context)
     if name == "err":
         top = options["max"]
-        largest = _known(context).largest_gain if top == "largest" else float(top)
-        return _err([gain for _, gain in _slots(ranked, relevant, length)], largest)
+        return _err(slots, context.largest_gain if top == "largest" else float(top))
     if name == "rbp":
-        p = float(options["p"])
-        total = 0.0
-        for rank, gain in hits:
-            largest = _known(context).largest_gain
-            worth = {"binary": 1.0, "linear": gain / largest, "raw": gain}[options["gain"]]
-            total += worth * p ** (rank - 1)
-        return (1 - p) * total
+        p, kind = float(options["p"]), options["gain"]
+        largest = context.largest_gain if kind == "linear" else 1.0
+        worths = [(rank, 1.0 if kind == "binary" else gain / largest) for rank, gain in hits]
+        return (1 - p) * sum(worth * p ** (rank - 1) for rank, worth in worths)
     if name == "mean_rank":
-        ranks = [_expected_rank(item, ranked, relevant, _known(context)) for item in relevant]
-        return sum(ranks) / n
+        return sum(_expected_rank(item, ranked, relevant, context) for item in relevant) / n
     raise AssertionError(name)
 
 
 def micro(name, options, k, cases):
     """Sum of numerators / sum of denominators over the users that have a relevant item."""
-    options = {option: values[0] for option, values in OPTIONS[name].items()} | options
-    fractions = [
-        _fraction(name, options, k, ranked, gains, context)
-        for ranked, gains, context in cases
-        if _relevant(gains)
-    ]
+    options = _with_defaults(name, options)
+    fractions = [_fraction(name, options, k, *case) for case in cases if _relevant(case[1])]
     if not fractions:
         return math.nan
-    below = math.fsum(denominator for _, denominator in fractions)
-    return math.fsum(numerator for numerator, _ in fractions) / below if below else 0.0
+    above, below = map(math.fsum, zip(*fractions, strict=True))
+    return above / below if below else 0.0
 
 
 def gauc(weight, k, cases):
@@ -166,48 +163,37 @@ def gauc(weight, k, cases):
         found = value("auc", {}, k, ranked, gains, context)
         if not math.isnan(found):
             relevant = _relevant(gains)
-            n_candidates = len(_candidates(ranked, relevant, _known(context)))
-            w = len(relevant) if weight == "relevant" else n_candidates
+            w = len(relevant if weight == "relevant" else _candidates(ranked, relevant, context))
             total, weights = total + w * found, weights + w
     return total / weights if weights else math.nan
 
 
-def expected_over_ties(name, options, k, scores, gains):
-    """The mean of a metric over every order that the scores allow."""
+def orders(scores):
+    """The positions of items in every order that their scores allow."""
     by_score = sorted(range(len(scores)), key=lambda item: -scores[item])
     groups = [list(group) for _, group in groupby(by_score, key=lambda item: scores[item])]
-    values = []
-    for orders in product(*(permutations(group) for group in groups)):
-        items = [item for order in orders for item in order]
-        values.append(value(name, options, k, _ranks(items), gains))
-    return math.fsum(values) / len(values)
+    return [
+        _ranks(item for order in of_groups for item in order)
+        for of_groups in product(*(permutations(group) for group in groups))
+    ]
 
 
-def expected_at_random(name, options, k, candidates, gains, context=None):
+def expected_at_random(name, options, k, candidates, gains, context):
     """The mean of a metric over every order of all of a user's candidates.
 
     Each of those lists holds every candidate, whatever length `context` names. Orders that leave
     fcp undefined do not count; where all do, so is the mean.
     """
-    candidates = list(candidates)
-    if context is not None:
-        context = replace(context, list_length=len(candidates))
-    values = [
+    context = replace(context, list_length=len(candidates))
+    return mean_of_defined(
         value(name, options, k, _ranks(order), gains, context) for order in permutations(candidates)
-    ]
-    if name == "fcp":
-        values = [x for x in values if not math.isnan(x)]
-    return math.fsum(values) / len(values) if values else math.nan
+    )
 
 
 def precision_recall_curve(k, cases):
-    """Mean precision and mean recall at rank 1, 2, ..., k, over the users evaluated."""
-    evaluated = [(ranked, gains) for ranked, gains, _ in cases if _relevant(gains)]
+    """Mean precision and mean recall at rank 1, 2, ..., k, over users with a relevant item."""
     return [
-        (
-            mean_of_defined(value("precision", {}, rank, *user) for user in evaluated),
-            mean_of_defined(value("recall", {}, rank, *user) for user in evaluated),
-        )
+        [fmean(value(name, {}, rank, *case) for case in cases) for name in ("precision", "recall")]
         for rank in range(1, k + 1)
     ]
 
@@ -215,18 +201,13 @@ def precision_recall_curve(k, cases):
 def interpolated_average_precision(k, ranked, gains):
     """At each recall j/n, the largest precision of any rank up to k that has it; their mean."""
     relevant = _relevant(gains)
-    n = len(relevant)
-    if n == 0:
-        return math.nan
-    total = 0.0
-    for j in range(1, n + 1):
-        best = 0.0
-        for rank in range(1, k + 1):
-            found = sum(1 for item in relevant if item in ranked and ranked[item] <= rank)
-            if found >= j:  # recall found/n >= j/n
-                best = max(best, found / rank)
-        total += best
-    return total / n
+    found = [
+        sum(ranked.get(item, math.inf) <= rank for item in relevant) for rank in range(1, k + 1)
+    ]
+    return fmean(
+        max((hits / rank for rank, hits in enumerate(found, 1) if hits >= j), default=0.0)
+        for j in range(1, len(relevant) + 1)
+    )
 
 
 def mean_of_defined(values):
@@ -238,6 +219,10 @@ def mean_of_defined(values):
 # ---- Accuracy: the parts
 
 
+def _with_defaults(name, options):
+    return {option: values[0] for option, values in OPTIONS[name].items()} | options
+
+
 def _relevant(gains):
     return {item: gain for item, gain in gains.items() if gain > 0}
 
@@ -246,26 +231,15 @@ def _ranks(items):
     return {item: rank for rank, item in enumerate(items, 1)}
 
 
-def _known(context):
-    assert context is not None, "this metric needs a context"
-    return context
-
-
 def _list_length(ranked, context):
-    last = max(ranked.values(), default=0)
-    if context is None or context.list_length is None:
-        return last
-    assert context.list_length >= last, "an item stands behind the end of its list"
-    return context.list_length
+    given = context and context.list_length
+    return max(ranked.values(), default=0) if given is None else given
 
 
 def _slots(ranked, relevant, length):
-    """(rank, gain) of each position of the list; a miss has gain 0, and so has a gap."""
-    item_at = {position: item for item, position in ranked.items()}
-    return [
-        (rank, relevant.get(item_at[rank], 0.0) if rank in item_at else 0.0)
-        for rank in range(1, int(length) + 1)
-    ]
+    """The gain at each position of the list; a miss has gain 0, and so has a gap."""
+    gain_at = {position: relevant.get(item, 0.0) for item, position in ranked.items()}
+    return [gain_at.get(rank, 0.0) for rank in range(1, length + 1)]
 
 
 def _fraction(name, options, k, ranked, gains, context):
@@ -273,13 +247,11 @@ def _fraction(name, options, k, ranked, gains, context):
     relevant = _relevant(gains)
     n = len(relevant)
     if name == "percentile_rank":
-        assert k is None
-        n_others = len(_candidates(ranked, relevant, _known(context))) - 1
+        n_others = max(len(_candidates(ranked, relevant, context)) - 1, 1)
         above = below = 0.0
         for item, gain in relevant.items():
-            rank = _expected_rank(item, ranked, relevant, _known(context))
             weight = gain if options["gain"] == "linear" else 1.0
-            above += weight * ((rank - 1) / n_others if n_others else 0.0)
+            above += weight * (_expected_rank(item, ranked, relevant, context) - 1) / n_others
             below += weight
         return above, below
 
@@ -294,12 +266,9 @@ def _fraction(name, options, k, ranked, gains, context):
     return hits, denominator
 
 
-def _gain(gain, kind):
-    return {"linear": gain, "exp": 2**gain - 1, "binary": 1.0}[kind]
-
-
 def _dcg(hits, kind):
-    return sum(_gain(gain, kind) / math.log(rank + 1, 2) for rank, gain in hits)
+    worth = {"linear": lambda g: g, "exp": lambda g: 2**g - 1, "binary": lambda g: 1.0}[kind]
+    return sum(worth(gain) / math.log(rank + 1, 2) for rank, gain in hits)
 
 
 def _idcg(relevant, depth, kind):
@@ -307,13 +276,9 @@ def _idcg(relevant, depth, kind):
     return _dcg([(rank, gain) for rank, gain in enumerate(best, 1) if rank <= depth], kind)
 
 
-def _fcp(gains_in_order):
-    concordant = discordant = 0
-    for earlier, later in combinations(gains_in_order, 2):
-        concordant += earlier > later
-        discordant += earlier < later
-    pairs = concordant + discordant
-    return concordant / pairs if pairs else math.nan
+def _fcp(slots):
+    pairs = [(earlier, later) for earlier, later in combinations(slots, 2) if earlier != later]
+    return sum(earlier > later for earlier, later in pairs) / len(pairs) if pairs else math.nan
 
 
 def _candidates(ranked, relevant, context):
@@ -322,7 +287,7 @@ def _candidates(ranked, relevant, context):
     return {item for item in among if item not in context.seen} | {*relevant, *ranked}
 
 
-def _auc(ranked, relevant, length, context):
+def _auc(slots, ranked, relevant, context):
     """How often a relevant item comes before an irrelevant one, the rest in random order behind.
 
     A gap stands for one of the irrelevant candidates that the list does not name. Should there be
@@ -331,18 +296,15 @@ def _auc(ranked, relevant, length, context):
     n_irrelevant = len(_candidates(ranked, relevant, context)) - len(relevant)
     if n_irrelevant == 0:
         return math.nan
-    misses = [rank for rank, gain in _slots(ranked, relevant, length) if gain == 0]
+    misses = [rank for rank, gain in enumerate(slots, 1) if gain == 0]
     n_behind = max(0, n_irrelevant - len(misses))
-    right = pairs = 0.0
+    right = 0.0
     for item in relevant:
-        listed = item in ranked and ranked[item] <= length
-        for miss in misses:
-            right += 1.0 if listed and ranked[item] < miss else 0.0
-            pairs += 1
-        for _ in range(n_behind):
-            right += 1.0 if listed else 0.5
-            pairs += 1
-    return right / pairs
+        if item in ranked and ranked[item] <= len(slots):
+            right += sum(ranked[item] < miss for miss in misses) + n_behind
+        else:
+            right += n_behind / 2
+    return right / (len(relevant) * (len(misses) + n_behind))
 
 
 def _auc_of_list(is_hit):
@@ -353,9 +315,9 @@ def _auc_of_list(is_hit):
     return sum(1 for earlier, _ in pairs if earlier) / len(pairs)
 
 
-def _err(gains_in_order, largest):
+def _err(slots, largest):
     total, still_looking = 0.0, 1.0
-    for rank, gain in enumerate(gains_in_order, 1):
+    for rank, gain in enumerate(slots, 1):
         satisfied = (2**gain - 1) / 2**largest
         total += still_looking * satisfied / rank
         still_looking *= 1 - satisfied
@@ -375,9 +337,6 @@ def _expected_rank(item, ranked, relevant, context):
 # size of the catalogue and the cut-off (None: whole lists). Users without a relevant item are
 # left out.
 
-Lists = Sequence[Sequence[int]]
-Train = Sequence[AbstractSet[int]]
-
 ONE_NUMBER_LIST_METRICS = ("coverage", "user_coverage", "gini", "entropy", "personalization")
 
 
@@ -387,15 +346,11 @@ def coverage(lists, relevance, train, n_items, k):
 
 def user_coverage(lists, relevance, train, n_items, k):
     evaluated = _evaluated(lists, relevance, k)
-    return sum(1 for items in evaluated if items) / len(evaluated) if evaluated else math.nan
+    return sum(1 for items in evaluated if items) / len(evaluated)
 
 
 def gini(lists, relevance, train, n_items, k):
-    counts = _counts(lists, relevance, n_items, k)
-    if sum(counts) == 0:
-        return math.nan
-    differences = sum(abs(a - b) for a in counts for b in counts)
-    return differences / (2 * n_items * sum(counts))
+    return gini_of(_counts(lists, relevance, n_items, k))
 
 
 def entropy(lists, relevance, train, n_items, k):
@@ -412,6 +367,13 @@ def personalization(lists, relevance, train, n_items, k):
     shown = [set(items) for items in _evaluated(lists, relevance, k) if items]
     overlaps = [len(mine & yours) / k for mine, yours in combinations(shown, 2)]
     return 1 - math.fsum(overlaps) / len(overlaps) if overlaps else math.nan
+
+
+def gini_of(counts):
+    """Half the mean difference of two counts, relative to their mean; NaN if all are 0."""
+    differences = math.fsum(abs(a - b) for a, b in product(counts, repeat=2))
+    whole = math.fsum(counts)
+    return differences / (2 * len(counts) * whole) if whole else math.nan
 
 
 def _evaluated(lists, relevance, k):

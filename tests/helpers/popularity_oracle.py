@@ -3,19 +3,20 @@
 import math
 from statistics import fmean, pstdev
 
+from oracle import gini_of
+
 
 def tail_of_interactions(train, n_items):
     """Elliot's `Popularity.get_long_tail`, pop_ratio 0.8."""
     counts = _counts(train, n_items)
     limit = round(10 * sum(counts)) * 8
-    by_popularity = sorted(range(n_items), key=lambda item: -counts[item])
-    head = set()
-    for item in by_popularity:
+    tail = set(range(n_items))
+    for item in sorted(tail, key=lambda item: -counts[item]):
         if limit <= 0:
             break
-        head.add(item)
+        tail.remove(item)
         limit -= 100 * counts[item]
-    return set(range(n_items)) - head
+    return tail
 
 
 def tail_of_recbole(train, n_items, ratio):
@@ -31,33 +32,27 @@ def _counts(train, n_items):
     return [sum(1 for items in train if item in items) for item in range(n_items)]
 
 
-def _evaluated(lists, relevance, train, k):
-    rows = zip(lists, relevance, train, strict=True)
-    users = [(row[:k], _relevant(gains), seen) for row, gains, seen in rows]
-    return [user for user in users if user[1]]
+def _users(lists, relevance, train, k):
+    """Each user's list, cut, relevant items and training items."""
+    for row, gains, seen in zip(lists, relevance, train, strict=True):
+        yield row[:k], {item for item, gain in gains.items() if gain > 0}, seen
 
 
-def _relevant(gains):
-    return {item for item, gain in gains.items() if gain > 0}
-
-
-def aplt(lists, relevance, tail, k):
+def aplt(case, tail, k):
     return [
-        math.nan
-        if not _relevant(gains) or not row[:k]
-        else fmean(1.0 if item in tail else 0.0 for item in row[:k])
-        for row, gains in zip(lists, relevance, strict=True)
+        fmean(item in tail for item in row) if relevant and row else math.nan
+        for row, relevant, _ in _users(*case, k)
     ]
 
 
-def aclt(lists, relevance, tail, k):
+def aclt(case, tail, k):
     return [
-        float(len(tail.intersection(row[:k]))) if _relevant(gains) else math.nan
-        for row, gains in zip(lists, relevance, strict=True)
+        float(len(tail.intersection(row))) if relevant else math.nan
+        for row, relevant, _ in _users(*case, k)
     ]
 
 
-def variation(lists, relevance, train, group, k, *, of_relevant):
+def variation(case, group, k, *, of_relevant):
     """Zhu et al. 2020, equation 3 of relevant items and 2 of all: of the chances in each group.
 
     Items that are listed though seen can be listed.
@@ -65,8 +60,8 @@ def variation(lists, relevance, train, group, k, *, of_relevant):
     chances = []
     for name in set(group):
         above = below = 0
-        for row, relevant, seen in _evaluated(lists, relevance, train, k):
-            for item in range(len(group)):
+        for row, relevant, seen in _users(*case, k):
+            for item in range(len(group)) if relevant else ():
                 if group[item] == name and (item in relevant or not of_relevant):
                     above += item in row
                     below += item in row or item not in seen
@@ -78,13 +73,10 @@ def variation(lists, relevance, train, group, k, *, of_relevant):
     return pstdev(chances) / fmean(chances)
 
 
-def exposure_gini(lists, relevance, train, n_items, k, p):
+def exposure_gini(case, n_items, k, p):
     """Of geometric weights, or of logarithmic ones without p."""
     exposure = [0.0] * n_items
-    for row, _, _ in _evaluated(lists, relevance, train, k):
-        for rank, item in enumerate(row, 1):
+    for row, relevant, _ in _users(*case, k):
+        for rank, item in enumerate(row if relevant else (), 1):
             exposure[item] += 1 / math.log2(rank + 1) if p is None else p ** (rank - 1)
-    whole = math.fsum(exposure)
-    if not whole:
-        return math.nan
-    return math.fsum(abs(a - b) for a in exposure for b in exposure) / (2 * n_items * whole)
+    return gini_of(exposure)

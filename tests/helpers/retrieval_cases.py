@@ -351,7 +351,6 @@ def cut_into(tiling):
 
 
 threads = st.sampled_from([None, 1, 2, 7])
-Orders = list[retrieval_oracle.Order]
 
 
 def check_top_k(case, result, *, k, orders=None):

@@ -3,6 +3,7 @@
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
@@ -28,14 +29,17 @@ def small_blocks():
         yield
 
 
+def shuffled(frame):
+    return frame.sample(frac=1, random_state=0)
+
+
 def by_objects(case, metrics, options):
     rankings = se.Rankings.from_positions(case.positions)
     return se.evaluate(rankings, se.Relevance.from_csr(case.validation), metrics, **options)
 
 
 def by_frames(case, metrics, options):
-    shuffled = (frame.sample(frac=1, random_state=0) for frame in case.tables)
-    return se.evaluate(*shuffled, metrics, **options)
+    return se.evaluate(*map(shuffled, case.tables), metrics, **options)
 
 
 def by_labelled_objects(case, metrics, options):
@@ -45,17 +49,18 @@ def by_labelled_objects(case, metrics, options):
     return se.evaluate(rankings, relevance, metrics, memory=LEAST, **options)
 
 
-def by_memory(case, metrics, options):
-    return se.evaluate(case.positions, case.validation, metrics, memory=LEAST, **options)
+def of_matrices(case, metrics, options, **more):
+    return se.evaluate(case.positions, case.validation, metrics, **options, **more)
 
 
-def without_users(case, metrics, options):
-    return se.evaluate(case.positions, case.validation, metrics, keep="totals", **options)
-
-
-def without_users_in_blocks(case, metrics, options):
-    options = options | {"keep": "totals", "memory": LEAST}
-    return se.evaluate(case.positions, case.validation, metrics, **options)
+def of_parquet(case, metrics, options, change=shuffled):
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / f"{side}.parquet" for side in ("lists", "held")]
+        for frame, path in zip(case.tables, paths, strict=True):
+            change(frame).to_parquet(path, index=False, row_group_size=2)
+        evaluation = se.evaluate(*paths, metrics, **options)
+        evaluation.summary()  # with the random baseline, of a second pass
+    return evaluation
 
 
 def by_folders(case, metrics, options):
@@ -67,43 +72,14 @@ def by_folders(case, metrics, options):
     return evaluation
 
 
-@contextmanager
-def parquet(case, *, shuffled):
-    with tempfile.TemporaryDirectory() as folder:
-        paths = []
-        for number, frame in enumerate(case.tables):
-            path = Path(folder) / f"{number}.parquet"
-            if shuffled:
-                frame = frame.sample(frac=1, random_state=0)
-            frame.to_parquet(path, index=False, row_group_size=2)
-            paths.append(path)
-        yield paths
-
-
-def of_parquet(case, metrics, options, *, shuffled=True):
-    with parquet(case, shuffled=shuffled) as paths:
-        evaluation = se.evaluate(*paths, metrics, **options)
-        evaluation.summary()  # with the random baseline, of a second pass
-    return evaluation
-
-
-def by_parquet(case, metrics, options):
-    return of_parquet(case, metrics, options, shuffled=False)
-
-
-def by_shuffled_parquet(case, metrics, options):
-    return of_parquet(case, metrics, options)
-
-
-def by_executor(case, metrics, options):
+def by_executor(case, metrics, options, way=of_matrices):
     with ThreadPoolExecutor(2) as pool:
-        return se.evaluate(case.positions, case.validation, metrics, client=pool, **options)
+        return way(case, metrics, options | {"client": pool})
 
 
-def by_parquet_and_executor(case, metrics, options):
-    with ThreadPoolExecutor(2) as pool:
-        return of_parquet(case, metrics, options | {"client": pool})
-
+by_memory = partial(of_matrices, memory=LEAST)
+without_users = partial(of_matrices, keep="totals")
+by_parquet = partial(of_parquet, change=lambda frame: frame)
 
 WAYS = [
     by_objects,
@@ -111,10 +87,10 @@ WAYS = [
     by_labelled_objects,
     by_memory,
     without_users,
-    without_users_in_blocks,
+    partial(of_matrices, memory=LEAST, keep="totals"),
     by_folders,
     by_parquet,
-    by_shuffled_parquet,
+    of_parquet,
     by_executor,
-    by_parquet_and_executor,
+    partial(by_executor, way=of_parquet),
 ]

@@ -30,8 +30,8 @@ class Case(NamedTuple):
         The scores that the lists are ordered by, with ties, where there are no gaps.
     """
 
-    ranked: list[oracle.Ranked]
-    gains: list[oracle.Gains]
+    ranked: list
+    gains: list
     scores: list[dict[int, float]] | None
     n_items: int
 
@@ -46,8 +46,8 @@ class Case(NamedTuple):
     @property
     def tables(self):
         """The rows of both sides, in the order of the users."""
-        order, lists = ("rank", self.ranked) if self.scores is None else ("score", self.scores)
-        return rows_of(lists, order), rows_of(self.gains, "gain")
+        lists = rows_of(self.scores or self.ranked, "score" if self.scores else "rank")
+        return lists, rows_of(self.gains, "gain")
 
     @property
     def has_gaps(self):
@@ -138,35 +138,25 @@ def plain(case, convention, name, k=K):
     """Return a metric of all users, and of each, None where it has no values of users."""
     listed = [bool(row) for row in case.ranked]
     relevant = [any(gain > 0 for gain in row.values()) for row in case.gains]
-    counted = [
-        {
-            "exclude": relevant[user],
-            "zero": True,
-            "judged": len(case.gains[user]) > 0,
-        }[convention.no_relevant]
-        for user in range(len(listed))
+    judged = [bool(row) for row in case.gains]
+    counted = {"exclude": relevant, "judged": judged, "zero": [True] * len(listed)}[
+        convention.no_relevant
     ]
     if convention.without_list == "exclude" and name not in convention.exceptions.without_list_zero:
         counted = [a and b for a, b in zip(counted, listed, strict=True)]
     if name == "coverage":
         shown = listed if convention.exceptions.lists_of_all else counted
-        items = {
-            item
-            for row, is_shown in zip(case.ranked, shown, strict=True)
-            for item, rank in row.items()
-            if is_shown and rank <= k
-        }
+        rows = [row for row, is_shown in zip(case.ranked, shown, strict=True) if is_shown]
+        items = {item for row in rows for item, rank in row.items() if rank <= k}
         return len(items) / case.n_items, None
     options = dict(convention.options.get(name, {}))
     if options.pop("average", "macro") == "micro":
         users = zip(case.ranked, case.gains, counted, strict=True)
-        cases = [(a, b, None) for a, b, counts in users if counts]
+        cases = [(ranked, gains, None) for ranked, gains, counts in users if counts]
         return oracle.micro(name, options, k, cases), None
     values = [
-        _of_user(convention, name, options, k, case.ranked[user], case.gains[user])
-        if relevant[user]
-        else 0.0
-        for user in range(len(listed))
+        _of_user(convention, name, options, k, ranked, gains) if has_relevant else 0.0
+        for ranked, gains, has_relevant in zip(case.ranked, case.gains, relevant, strict=True)
     ]
     values = [value if counts else math.nan for value, counts in zip(values, counted, strict=True)]
     return oracle.mean_of_defined(values), values
@@ -174,41 +164,25 @@ def plain(case, convention, name, k=K):
 
 def _of_user(convention, name, options, k, ranked, gains):
     depth = math.inf if name in convention.uncut else k
-    if name not in ("dcg", "ndcg") and convention.zeros != "hit":
-        return oracle.value(name, options, None if depth == math.inf else k, ranked, gains)
     relevant = {item: gain for item, gain in gains.items() if gain > 0}
-    hit_gains = dict(relevant)
-    if convention.zeros == "hit":
-        hit_gains = {item: gain if gain > 0 else 1.0 for item, gain in gains.items()}
-    hits = sorted((r, hit_gains[i]) for i, r in ranked.items() if i in hit_gains and r <= depth)
-    n = len(relevant)
-    if name == "recall":
-        return len(hits) / n
-    if name == "precision":
-        return len(hits) / k
-    if name == "hit_rate":
-        return float(bool(hits))
-    if name == "mrr":
-        return 1 / hits[0][0] if hits else 0.0
-    if name == "map":
-        return sum(i / rank for i, (rank, _) in enumerate(hits, 1)) / n
-    form = options.get("gain", "linear")
+    if convention.zeros == "hit":  # but not relevant
+        gains = {item: gain or 1.0 for item, gain in gains.items()}
+    if name not in ("dcg", "ndcg"):
+        value = oracle.value(name, options, None if depth == math.inf else k, ranked, gains)
+        n_hits = sum(gain > 0 for gain in gains.values())
+        return value * n_hits / len(relevant) if name in ("recall", "map") else value
+    worth = {"binary": np.sign, "exp": lambda gain: 2**gain - 1}.get(options.get("gain"), float)
 
     def dcg(pairs):
-        worths = {gain: {"binary": 1.0, "exp": 2**gain - 1}.get(form, gain) for _, gain in pairs}
-        return sum(
-            worths[gain] / math.log2(max(rank + convention.shift, 2)) for rank, gain in pairs
-        )
+        return sum(worth(gain) / math.log2(max(rank + convention.shift, 2)) for rank, gain in pairs)
 
-    length = max(ranked.values(), default=0)
+    found = dcg((rank, gains.get(item, 0.0)) for item, rank in ranked.items() if rank <= depth)
     best = sorted(relevant.values(), reverse=True)
     ideal = {
         "relevant": best[:k],
         "slots": [1.0] * k,
-        "length": best[: min(k, length)],
+        "length": best[: min(k, max(ranked.values(), default=0))],
         "all": best,
     }[convention.ideal]
-    if name == "dcg":
-        return dcg(hits)
-    below = dcg(list(enumerate(ideal, 1)))
-    return dcg(hits) / below if below else 0.0
+    below = dcg(enumerate(ideal, 1)) if name == "ndcg" else 1.0
+    return found / below if below else 0.0

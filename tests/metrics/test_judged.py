@@ -1,12 +1,13 @@
 """Measures that know what was judged, judged items alone, and those of trec_eval."""
 
 import math
+from statistics import fmean
 
 import judged_oracle as plain
 import numpy as np
 import oracle
 import pytest
-from cases import N_ITEMS, cases, spelled, to_csr
+from cases import cases, same_values, to_csr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from raising import raises
@@ -16,95 +17,65 @@ import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidMetricError
 
 CUT = ["bpref", "infap", "judged", "num_ret", "num_rel_ret", "num_nonrel_judged_ret", "utility"]
-OF_EVERYONE = ["judged", "num_ret", "num_nonrel_judged_ret", "utility"]
-WHOLE = ["num_rel", "set_precision", "set_relative_precision", "set_map", "set_f"]
+WHOLE = [*CUT, "num_rel", "set_precision", "set_relative_precision", "set_map", "set_f"]
+
+#: Names, options and their values. A measure without a cut-off has an infinite one.
+OPTIONS = [
+    ("set_f", "beta", ("0.5", "2")),
+    ("r_precision", "multiple", ("0.2", "0.6", "1.4", "2", "0.25")),
+    ("iprec_at_recall", "level", ("0", "0.1", "0.3", "0.5", "0.7", "1", "0.25")),
+]
 ROWS = [
     *((f"{name}@{k}", name, "", k) for name in CUT for k in (1, 3, 20)),
-    *((name, name, "", math.inf) for name in (*CUT, *WHOLE)),
-    *((f"set_f(beta={beta})", "set_f", beta, math.inf) for beta in ("0.5", "2")),
-    *(
-        (f"r_precision(multiple={multiple})", "r_precision", multiple, math.inf)
-        for multiple in ("0.2", "0.6", "1.4", "2", "0.25")
-    ),
-    ("iprec_at_recall", "iprec_at_recall", "", math.inf),
+    *((name, name, "", math.inf) for name in (*WHOLE, "iprec_at_recall")),
     ("iprec_at_recall@3", "iprec_at_recall", "", 3),
     *(
-        (f"iprec_at_recall(level={level})", "iprec_at_recall", level, math.inf)
-        for level in ("0", "0.1", "0.3", "0.5", "0.7", "1", "0.25")
+        (f"{name}({option}={value})", name, value, math.inf)
+        for name, option, values in OPTIONS
+        for value in values
     ),
 ]
 NAMES = [name for name, *_ in ROWS]
-
-ACCURACY = [row for row in spelled(oracle.METRICS) if row[1] not in ("err", "rbp")]
-
-
-def complete(case):
-    """Return the same with lists that have no gaps."""
-    ranked = [
-        {item: place for place, (_, item) in enumerate(sorted((r, i) for i, r in row.items()), 1)}
-        for row in case.ranked
-    ]
-    return case._replace(ranked=ranked)
+ACCURACY = oracle.spelled(oracle.METRICS)
 
 
-def check_values(ev, expected):
-    for spelling, name, option, k in ROWS:
-        np.testing.assert_allclose(
-            ev.values(spelling), expected(name, option, k), rtol=1e-12, atol=1e-15, err_msg=spelling
-        )
+def same_measures(ev, users, **options):
+    for spelling, *measure in ROWS:
+        expected = [plain.value(*measure, *user, **options) for user in users]
+        found = ev.values(spelling)
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15, err_msg=spelling)
 
 
 @given(cases())
 def test_every_measure_equals_its_definition(case):
-    case = complete(case)
+    case = case.without_gaps()
     users = list(zip(case.ranked, case.relevant, strict=True))
-    ev = se.evaluate(*case.matrices, NAMES)
-    check_values(ev, lambda *measure: [plain.value(*measure, *user) for user in users])
+    geometric = ["map(average=geometric)", "bpref(average=geometric)"]
+    ev = se.evaluate(*case.matrices, [*NAMES, *geometric])
+    same_measures(ev, users)
+    zero = se.evaluate(*case.matrices, se.Protocol([*NAMES, *geometric], no_relevant="zero"))
+    same_measures(zero, users, left_out=False)
     precisions = [oracle.value("map", {}, None, *user) for user in users]
     preferences = [plain.value("bpref", "", math.inf, *user) for user in users]
-    for name, values in (("map", precisions), ("bpref", preferences)):
-        spelling = f"{name}(average=geometric)"
-        expected = plain.geometric(value for value in values if not math.isnan(value))
-        assert se.evaluate(*case.matrices, spelling)[spelling] == pytest.approx(expected)
-
-    def of_anyone(name, option, k):
-        """Users without relevant items count, with 0 if the measure is about these."""
-        counts = [
-            name in OF_EVERYONE or any(gain > 0 for gain in gains.values()) for _, gains in users
-        ]
-        return [
-            plain.of_anyone(name, option, k, *user) if has_value else 0.0
-            for user, has_value in zip(users, counts, strict=True)
-        ]
-
-    geometric = "map(average=geometric)"
-    ev = se.evaluate(*case.matrices, se.Protocol([*NAMES, geometric], no_relevant="zero"))
-    check_values(ev, of_anyone)
-    assert ev[geometric] == pytest.approx(plain.geometric(np.nan_to_num(precisions)))
+    for name, values in zip(geometric, (precisions, preferences), strict=True):
+        defined = [value for value in values if not math.isnan(value)]
+        assert ev[name] == pytest.approx(plain.geometric(defined))
+        assert zero[name] == pytest.approx(plain.geometric(np.nan_to_num(values)))
 
 
 @pytest.mark.filterwarnings("ignore:judged_only=True, but every item")
 @settings(max_examples=40)
 @given(cases())
 def test_judged_items_alone_are_condensed_lists(case):
-    case = complete(case)
+    case = case.without_gaps()
     protocol = se.Protocol([*NAMES, *(name for name, *_ in ACCURACY)], judged_only=True)
     ev = se.evaluate(*case.matrices, protocol)
-    users = [
-        (plain.condensed(ranked, gains), gains)
-        for ranked, gains in zip(case.ranked, case.relevant, strict=True)
-    ]
-    check_values(ev, lambda *measure: [plain.value(*measure, *user) for user in users])
-    for spelling, name, options, depth in ACCURACY:
-        expected = [
-            oracle.value(
-                name, options, depth, *user, oracle.Context(n_items=N_ITEMS, among={*user[1]})
-            )
-            for user in users
-        ]
-        np.testing.assert_allclose(
-            ev.values(spelling), expected, rtol=1e-12, atol=1e-15, err_msg=spelling
-        )
+    pairs = zip(case.ranked, case.relevant, strict=True)
+    judged = case._replace(
+        ranked=[plain.condensed(*pair) for pair in pairs], seen=[set() for _ in case.seen]
+    )
+    same_measures(ev, list(zip(judged.ranked, judged.relevant, strict=True)))
+    same_values(ev, ACCURACY, judged.users([set(gains) for gains in case.relevant]))
 
 
 @pytest.mark.filterwarnings("ignore:judged_only=True, but every item")
@@ -116,10 +87,9 @@ def test_judged_items_alone_are_condensed_lists(case):
 def test_tied_items_are_condensed_as_all_their_orders(scores, relevant, k):
     relevant = {item: gain for item, gain in relevant.items() if item < len(scores)} | {0: 1.0}
     judged = sorted(relevant)
-    expected = oracle.expected_over_ties(
-        "ndcg", {}, k, [scores[item] for item in judged],
-        {place: relevant[item] for place, item in enumerate(judged)},
-    )  # fmt: skip
+    gains = {place: relevant[item] for place, item in enumerate(judged)}
+    orders = oracle.orders([scores[item] for item in judged])
+    expected = fmean(oracle.value("ndcg", {}, k, order, gains) for order in orders)
     tied = se.Rankings.from_scores([scores], ties="average")
     truth = to_csr([relevant], np.float64, len(scores))
     ev = se.evaluate(tied, truth, se.Protocol(f"ndcg@{k}", judged_only=True))
@@ -153,14 +123,14 @@ def test_names_and_numbers_of_trec_eval(printed):
     assert found == pytest.approx(PRINTED[printed], abs=1e-15)
 
 
-@pytest.mark.parametrize("level", ["0.7", "0.3"])
-def test_how_many_hits_a_level_of_recall_is(level):
+def test_how_many_hits_a_level_of_recall_is():
     # of 3 relevant items, 0.7 is 2.1: three hits, or two to trec_eval, where 0.7 · 3 + 0.9 < 3
-    lists = se.Rankings.from_topk([[0, 9, 1, 9 - 1, 2]], shape=(1, 10))
+    lists = se.Rankings.from_topk([[0, 9, 1, 8, 2]], shape=(1, 10))
     gains = to_csr([{0: 1, 1: 1, 2: 1}], np.float64, 10)
-    names = [f"iprec_at_recall(level={level},rounding={how})" for how in ("up", "trec9", "nearest")]
-    expected = {"0.7": [3 / 5, 2 / 3, 2 / 3], "0.3": [1, 1, 1]}[level]
-    assert list(se.evaluate(lists, gains, names).mean().values()) == pytest.approx(expected)
+    for level, expected in (("0.7", [3 / 5, 2 / 3, 2 / 3]), ("0.3", [1, 1, 1])):
+        for rounding, value in zip(("up", "trec9", "nearest"), expected, strict=True):
+            name = f"iprec_at_recall(level={level},rounding={rounding})"
+            assert se.evaluate(lists, gains, name)[name] == pytest.approx(value)
 
 
 def test_refuses_lists_that_do_not_say_where_judged_items_are():
@@ -169,29 +139,15 @@ def test_refuses_lists_that_do_not_say_where_judged_items_are():
     assert se.evaluate(positions, judged, "bpref")["bpref"] == 1.0
     assert se.evaluate(positions, judged, se.Protocol("mrr", judged_only=True))["mrr"] == 1.0
     more = to_csr([{0: 1.0, 3: 0.0}], np.float64, 5)
-    for metric, judged_only in (("bpref", False), ("judged@2", False), ("mrr", True)):
+    for protocol in ("bpref", "judged@2", se.Protocol("mrr", judged_only=True)):
         with raises(InvalidDataError, user=0):
-            se.evaluate(positions, more, se.Protocol(metric, judged_only=judged_only))
+            se.evaluate(positions, more, protocol)
     assert se.evaluate(positions, more, "mrr")["mrr"] == 1.0
     tied = se.Rankings.from_scores([[2.0, 1.0, 1.0]], ties="average", k=2)
     with raises(InvalidDataError, user=0):
         se.evaluate(tied, csr_matrix([[1.0, 1.0, 0]]), se.Protocol("ndcg@2", judged_only=True))
-
-
-def test_refuses_what_does_not_go_together():
-    lists, gains = LISTS, GAINS
     with raises(InvalidMetricError):
-        se.evaluate(lists, gains, se.Protocol("mrr", judged_only=True), candidates=np.arange(5))
-    with raises(InvalidDataError, argument="judged_only"):
-        se.evaluate(lists, gains, se.Protocol("mrr", judged_only=1))
-    with raises(InvalidDataError, argument="without_list"):
-        se.evaluate(lists, gains, se.Protocol("mrr", without_list="drop"))
-    with raises(InvalidMetricError):
-        se.evaluate(lists, gains, "bpref@5", convention="trec_eval")
-    with raises(InvalidMetricError, metric="iprec_at_recall_0.10(level=0.2)"):
-        se.evaluate(lists, gains, "iprec_at_recall_0.10(level=0.2)")
-    with raises(InvalidMetricError, metric="iprec_at_recall(level=1.1)"):
-        se.evaluate(lists, gains, "iprec_at_recall(level=1.1)")
+        se.evaluate(LISTS, GAINS, se.Protocol("mrr", judged_only=True), candidates=np.arange(5))
 
 
 def test_users_without_a_list_count_or_not():
@@ -214,17 +170,13 @@ def test_users_without_a_list_count_or_not():
 def test_first_positions_of_lists():
     gapped = se.Rankings.from_positions(csr_matrix([[1, 0, 4, 2], [0, 0, 3, 0]]))
     cut = gapped.head(3)
-    assert len(gapped.head(2**70).items) == len(gapped.items)
     assert cut.to_positions().toarray().tolist() == [[1, 0, 0, 2], [0, 0, 3, 0]]
     assert cut.lengths.tolist() == [3, 3]
-    assert (
-        gapped.head(9).to_positions().toarray().tolist() == gapped.to_positions().toarray().tolist()
-    )
+    assert len(gapped.head(2**70).items) == len(gapped.items)
     scores = [[0.9, 0.5, 0.5, 0.1], [0.3, 0.3, 0.3, 0.3]]
-    tied = se.Rankings.from_scores(scores, ties="average")
     truth = csr_matrix([[0, 1.0, 0, 1], [1, 0, 0, 0]])
-    expected = se.evaluate(se.Rankings.from_scores(scores, ties="average", k=2), truth, "dcg")
-    assert se.evaluate(tied.head(2), truth, "dcg").mean() == expected.mean()
+    tied, short = (se.Rankings.from_scores(scores, ties="average", k=k) for k in (None, 2))
+    assert se.evaluate(tied.head(2), truth, "dcg").mean() == se.evaluate(short, truth, "dcg").mean()
     with raises(InvalidDataError, argument="k"):
         gapped.head(0)
 

@@ -1,12 +1,13 @@
 """Metrics weighted by propensities: against their definitions, and what they refuse."""
 
 import math
-from itertools import permutations
+from statistics import fmean
 
 import numpy as np
+import oracle
 import propensity_oracle as plain
 import pytest
-from cases import N_ITEMS, cases, to_csr
+from cases import N_ITEMS, cases, of_sets
 from evaluations import problem, saved
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,20 +17,19 @@ from raising import raises
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
-from sparse_eval.errors import InvalidDataError, InvalidMetricError
+from sparse_eval.errors import InvalidDataError
 
 #: The lists of a few users may have gaps at rank 1.
 pytestmark = pytest.mark.filterwarnings("ignore:no list has a rank 1")
 
-FAMILY = ["psp", "psrecall", "psndcg"]
-JAIN = [("", 0.55, 1.5), ("a=0.5,b=0.4", 0.5, 0.4), ("a=0.6,b=2.6", 0.6, 2.6)]
-CUTOFFS = [1, 3, 20]
+CUTOFFS = (1, 3, 20)
 KINDS = ("ips", "snips")
 WEIGHTED = [
-    (name, gain, kind)
+    (f"{name}({gain}weights={kind}", name, gain, kind)
     for name, gain in (
-        ("precision", ""), ("recall", ""), ("arhr", "binary"), ("arhr", "linear"),
-        ("dcg", "binary"), ("dcg", "linear"), ("ndcg", "binary"), ("ndcg", "linear"),
+        ("precision", ""), ("recall", ""), ("arhr", "gain=binary,"), ("arhr", "gain=linear,"),
+        ("dcg", "gain=binary,"), ("dcg", "gain=linear,"), ("ndcg", "gain=binary,"),
+        ("ndcg", "gain=linear,"),
     )
     for kind in KINDS
 ]  # fmt: skip
@@ -40,74 +40,74 @@ MORE = [{1, 2}, {2, 3}, {2}]
 GIVEN = np.linspace(0.05, 1.0, N_ITEMS)
 
 
-def spell(name, *options, k):
-    inside = ",".join(option for option in options if option)
-    return f"{name}({inside})@{k}" if inside else f"{name}@{k}"
+def evaluate(case, metrics):
+    train = of_sets([*case.seen, *MORE])
+    items = se.ItemData(propensity=GIVEN)
+    return se.evaluate(*case.matrices, metrics, train=train, items=items)
 
 
-def evaluate(case, metrics, **options):
-    train = to_csr([dict.fromkeys(row, 1) for row in [*case.seen, *MORE]], np.int64)
-    return se.evaluate(
-        *case.matrices, metrics, train=train, items=se.ItemData(propensity=GIVEN), **options
-    )
+def same_values(ev, expected):
+    for name, values in expected.items():
+        found = ev.values(name)
+        np.testing.assert_allclose(found, values, rtol=1e-12, atol=1e-15, err_msg=name)
 
 
 @settings(max_examples=40)
 @given(cases())
 def test_ratios_of_sums_equal_their_definition(case):
-    users = list(zip(case.ranked, case.relevant, strict=True))
-    rows = [
-        (name, option, k, plain.jain([*case.seen, *MORE], N_ITEMS, a, b))
-        for name in FAMILY
-        for option, a, b in JAIN
-        for k in CUTOFFS
-    ]
-    rows += [(name, "propensity=given", k, GIVEN.tolist()) for name in FAMILY for k in CUTOFFS]
-    names = [spell(name, option, k=k) for name, option, k, _ in rows]
-    means = [spell(name, "average=macro", option, k=k) for name, option, k, _ in rows]
-    ev = evaluate(case, names + means)
-    for (name, _, k, p), micro, macro in zip(rows, names, means, strict=True):
-        above, below = zip(*(plain.fraction(name, user, k, p) for user in users), strict=True)
-        assert ev[micro] == pytest.approx(math.fsum(above) / math.fsum(below), rel=1e-12), micro
-        each = [a / b if b else math.nan for a, b in zip(above, below, strict=True)]
-        np.testing.assert_allclose(ev.values(macro), each, rtol=1e-12, atol=1e-15, err_msg=macro)
-        assert 0 <= ev[micro] <= 1 + 1e-12
+    users, train = list(zip(case.ranked, case.relevant, strict=True)), [*case.seen, *MORE]
+    models = {
+        "a=0.55": plain.jain(train, N_ITEMS, 0.55, 1.5),
+        "a=0.5,b=0.4": plain.jain(train, N_ITEMS, 0.5, 0.4),
+        "a=0.6,b=2.6": plain.jain(train, N_ITEMS, 0.6, 2.6),
+        "propensity=given": GIVEN,
+    }
+    micro, macro = {}, {}
+    for name in ("psp", "psrecall", "psndcg"):
+        for option, p in models.items():
+            for k in CUTOFFS:
+                pairs = [plain.fraction(name, user, k, p) for user in users]
+                above, below = map(math.fsum, zip(*pairs, strict=True))
+                micro[f"{name}({option})@{k}"] = above / below
+                each = [a / b if b else math.nan for a, b in pairs]
+                macro[f"{name}(average=macro,{option})@{k}"] = each
+    ev = evaluate(case, [*micro, *macro])
+    same_values(ev, macro)
+    for name, ratio in micro.items():
+        assert ev[name] == pytest.approx(ratio, rel=1e-12), name
+        assert 0 <= ev[name] <= 1 + 1e-12
 
 
 @settings(max_examples=40)
 @given(cases())
 def test_weighted_metrics_equal_their_definition(case):
     users = list(zip(case.ranked, case.relevant, strict=True))
-    models = {"": GIVEN.tolist()}
+    models = {"": GIVEN}
     for gamma in (0.5, 1.25):
-        models[f"gamma={gamma}"] = plain.power([*case.seen, *MORE], N_ITEMS, gamma)
-    rows = [
-        (spell(name, f"gain={gain}" if gain else "", f"weights={kind}", option, k=k),
-         [plain.weighted(name, gain, kind, user, k, p) for user in users])
-        for name, gain, kind in WEIGHTED
+        models[f",gamma={gamma}"] = plain.power([*case.seen, *MORE], N_ITEMS, gamma)
+    expected = {
+        f"{name}{option})@{k}": [plain.weighted(*row, user, k, p) for user in users]
+        for name, *row in WEIGHTED
         for option, p in models.items()
         for k in CUTOFFS
-    ]  # fmt: skip
-    ev = evaluate(case, [name for name, _ in rows])
-    for name, expected in rows:
-        np.testing.assert_allclose(ev.values(name), expected, rtol=1e-12, atol=1e-15, err_msg=name)
+    }
+    same_values(evaluate(case, list(expected)), expected)
 
 
 @given(list_cases(), st.permutations(np.linspace(0.1, 1, LISTED_ITEMS).tolist()))
 def test_weighted_auc_equals_its_definition(case, p):
-    names = [f"auc(weights={kind}){cut}" for kind in KINDS for cut in ("@2", "")]
-    ev = case.evaluate(names, items=se.ItemData(propensity=p))
-    for name in names:
-        expected = []
-        for items, gains, seen in zip(*case, strict=True):
-            ranked = {item: rank for rank, item in enumerate(items, 1)}
-            among = set(range(LISTED_ITEMS)) - seen | set(items)
-            k = 2 if name.endswith("@2") else 99
-            kind = "snips" if "snips" in name else "ips"
-            expected.append(plain.auc(kind, (ranked, gains), among, len(items), k, p))
-        np.testing.assert_allclose(ev.values(name), expected, rtol=1e-12, atol=1e-15, err_msg=name)
-        if "snips" in name:
-            assert (np.nan_to_num(ev.values(name)) <= 1 + 1e-12).all()
+    everything = set(range(LISTED_ITEMS))
+    expected = {
+        f"auc(weights={kind}){cut}": [
+            plain.auc(kind, items, gains, everything - seen, k, p)
+            for items, gains, seen in zip(*case, strict=True)
+        ]
+        for kind in KINDS
+        for cut, k in (("@2", 2), ("", 99))
+    }
+    ev = case.evaluate(list(expected), items=se.ItemData(propensity=p))
+    same_values(ev, expected)
+    assert (np.nan_to_num(ev.values("auc(weights=snips)")) <= 1 + 1e-12).all()
 
 
 INPUTS = ("train", "propensity")
@@ -138,59 +138,31 @@ def test_refuses_to_compare_numbers_of_other_propensities(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "propensity",
+    ("metric", "inputs"),
     [
-        [0.5, 0.0, 0.5],
-        [0.5, 0.5, 1.5],
-        [0.5, math.nan, 0.5],
-        [0.5, 0.5],
-        {0: 0.5, 1: 0.5},
+        ("recall(weights=ips)@2", {"items": se.ItemData(propensity=[0.5, 0, 0.5])}),
+        ("recall(weights=ips)@2", {"items": se.ItemData(propensity=[0.5, 0.5, 1.5])}),
+        ("recall(weights=ips,gamma=1)@2", {"train": csr_matrix((1, 3))}),
+        ("psp@2", {"train": csr_matrix([[0, 1, 0]])}),
     ],
 )
-def test_refuses_what_are_no_propensities(propensity):
-    lists = se.Rankings.from_topk([[0, 1]], shape=(1, 3))
+def test_refuses_what_tells_no_propensities(metric, inputs):
     with raises(InvalidDataError):
-        se.evaluate(
-            lists,
-            csr_matrix([[1, 0, 1]]),
-            "recall(weights=ips)@2",
-            items=se.ItemData(propensity=propensity),
-        )
-
-
-def test_refuses_train_that_tells_no_propensities():
-    lists = se.Rankings.from_topk([[0, 1]], shape=(1, 3))
-    truth = csr_matrix([[1, 0, 1]])
-    with raises(InvalidDataError, argument="train"):
-        se.evaluate(lists, truth, "recall(weights=ips,gamma=1)@2", train=csr_matrix((1, 3)))
-    with raises(InvalidDataError, argument="train"):
-        se.evaluate(lists, truth, "psp@2", train=csr_matrix([[0, 1, 0]]))
-
-
-def test_refuses_corrections_of_weighted_metrics():
-    lists, truth = se.Rankings.from_topk([[0, 1, 2]]), csr_matrix([[1, 0, 0]])
-    among = se.sample_negatives(csr_matrix((1, 3)), truth, n=1).corrected("unbiased")
-    items = se.ItemData(propensity=[0.1, 0.5, 1])
-    for metric in ("recall(weights=snips)@2", "psp(propensity=given,average=macro)@2"):
-        with raises(InvalidMetricError):
-            se.evaluate(lists, truth, metric, candidates=among, items=items)
+        se.evaluate(se.Rankings.from_topk([[0, 1]]), csr_matrix([[1, 0, 1]]), metric, **inputs)
 
 
 def test_tied_scores_average_over_their_orders():
     scores, gains, p = [0.0, 1.0, 0.0, 0.0], [1.0, 0.0, 2.0, 0.0], [0.1, 1.0, 0.5, 0.25]
+    expected = {
+        f"{name})@3": fmean(
+            plain.weighted(*row, (order, dict(enumerate(gains))), 3, p)
+            for order in oracle.orders(scores)
+        )
+        for name, *row in WEIGHTED
+        if "dcg" in name
+    }
     lists = se.Rankings.from_scores([scores], ties="average")
-    rows = [(name, gain, kind) for name, gain, kind in WEIGHTED if name.endswith("dcg")]
-    names = [spell(name, f"gain={gain}", f"weights={kind}", k=3) for name, gain, kind in rows]
-    ev = se.evaluate(lists, csr_matrix([gains]), names, items=se.ItemData(propensity=p))
-    orders = [[1, *others] for others in permutations([0, 2, 3])]
-    for name, row in zip(names, rows, strict=True):
-        expected = math.fsum(
-            plain.weighted(
-                *row,
-                ({item: rank for rank, item in enumerate(order, 1)}, dict(enumerate(gains))),
-                3,
-                p,
-            )
-            for order in orders
-        ) / len(orders)
-        assert ev[name] == pytest.approx(expected, rel=1e-12), name
+    items = se.ItemData(propensity=p)
+    ev = se.evaluate(lists, csr_matrix([gains]), list(expected), items=items)
+    for name, mean in expected.items():
+        assert ev[name] == pytest.approx(mean, rel=1e-12), name

@@ -8,7 +8,7 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
-from cases import spelled, to_csr
+from cases import of_sets, to_csr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from public_calls import spellings
@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidMetricError
-from sparse_eval.metrics import CONVENTIONS, parse
+from sparse_eval.metrics import CONVENTIONS
 from sparse_eval.metrics.random_baseline import is_exact
 from sparse_eval.metrics.request import Request
 
@@ -32,13 +32,13 @@ def many_users():
     train &= ~relevant
     gains = relevant * rng.integers(1, 4, relevant.shape)
     lists = se.Rankings.from_scores(rng.random(train.shape), k=5, seen=csr_matrix(train))
-    return lists, csr_matrix(gains), csr_matrix(train), relevant
+    return lists, csr_matrix(gains), csr_matrix(train)
 
 
 EXACT = [
-    (spelling, name, options, k)
-    for spelling, name, options, k in spelled(oracle.METRICS)
-    if all(is_exact(plan) for plan in Request.parse(se.Protocol(spelling)).plans)
+    row
+    for row in oracle.spelled(oracle.METRICS)
+    if all(is_exact(plan) for plan in Request.parse(se.Protocol(row[0])).plans)
 ]
 
 
@@ -61,25 +61,23 @@ def users(draw):
 @given(users())
 def test_expectations_are_means_over_all_orders(user):
     n_candidates, relevant, length = user
-    n_items = n_candidates + 2
-    seen = {n_candidates, n_candidates + 1}
+    n_items, seen = n_candidates + 2, {n_candidates, n_candidates + 1}
     context = oracle.Context(n_items=n_items, seen=seen, largest_gain=max(relevant.values()))
     ev = se.evaluate(
         to_csr([{item: item + 1 for item in range(length)}], np.int64, n_items),
         to_csr([relevant], np.float64, n_items),
         [spelling for spelling, *_ in EXACT],
-        train=to_csr([dict.fromkeys(seen, 1)], np.int64, n_items),
+        train=of_sets([seen], n_items),
     )
-    summary = ev.summary()
-    assert (summary["random_se"] == 0).all()
+    assert (ev.summary()["random_se"] == 0).all()
     for spelling, name, options, k in EXACT:
         if k is None and name not in oracle.NO_CUTOFF and length < n_candidates:
             continue  # the random list is as long as the user's own, and the oracle's is full
         expected = oracle.expected_at_random(
-            name, options, k, set(range(n_candidates)), relevant, context
+            name, options, k, range(n_candidates), relevant, context
         )
         if not math.isnan(expected) and not math.isnan(ev[spelling]):
-            found = summary.loc[str(parse(spelling)[0]), "random"]
+            found = ev.random(spelling).mean
             assert found == pytest.approx(expected, rel=1e-12, abs=1e-15), spelling
 
 
@@ -95,15 +93,11 @@ def test_users_who_count_zero_do_so_at_random_too(names):
 
 
 def test_shown_items_are_candidates_where_they_are_hits():
-    shown = csr_matrix((np.array([1.0, 0, 0, 0]), ([0] * 4, [0, 1, 2, 3])), shape=(1, 6))
-    seen = csr_matrix(([1.0, 1.0], ([0, 0], [1, 2])), shape=(1, 6))
-    ev = se.evaluate(
-        se.Rankings.from_topk([[0, 4]]), shown, ["precision@2", "jaccard@2"],
-        train=seen, convention="mind-notebook",
-    )  # fmt: skip
-    summary = ev.summary()
-    assert summary.loc["precision@2", "random"] == pytest.approx(4 / 6)
-    assert summary.loc["jaccard@2", "random"] > 0
+    shown = to_csr([{0: 1, 1: 0, 2: 0, 3: 0}], float, 6)
+    lists, names = se.Rankings.from_topk([[0, 4]]), ["precision@2", "jaccard@2"]
+    ev = se.evaluate(lists, shown, names, train=of_sets([{1, 2}], 6), convention="mind-notebook")
+    assert ev.random("precision@2").mean == pytest.approx(4 / 6)
+    assert ev.random("jaccard@2").mean > 0
     assert ev.explain(0)["cumulative"].iloc[1] == 1.0
 
 
@@ -117,7 +111,7 @@ def test_who_has_seen_everything_is_left_out_of_the_expectation():
 
 
 def test_a_metric_that_is_not_always_defined_is_estimated_where_it_is():
-    lists, gains, train, _ = many_users()
+    lists, gains, train = many_users()
     se.register_metric("share", "share of hits at rank 1", uses=["hits"])(
         lambda s: s.hits_within(np.ones(len(s.hits), int)) / s.hits
     )
@@ -127,11 +121,11 @@ def test_a_metric_that_is_not_always_defined_is_estimated_where_it_is():
     assert 0.002 < row["random_se"] < 0.06
 
 
-def spelled_at(k, convention):
+def spelled(convention):
     """Every metric with every choice of every option, as far as the convention defines it."""
     found = []
     for name in spellings():
-        for metric in (f"{name}@{k}", name):
+        for metric in (f"{name}@4", name):
             with suppress(InvalidMetricError):
                 se.Protocol(metric, convention=convention)
                 found.append(metric)
@@ -141,18 +135,18 @@ def spelled_at(k, convention):
 
 @pytest.mark.filterwarnings("ignore:.*not candidates for their users")
 @pytest.mark.parametrize(
-    ("k", "among", "convention"),
+    ("among", "convention"),
     [
-        (4, None, None),
-        (4, "of each user", None),
-        (4, "of all", None),
-        (4, None, "lenskit"),
-        (4, None, "rectools"),
-        (4, None, "irspack"),
+        (None, "standard"),
+        ("of each user", "standard"),
+        ("of all", "standard"),
+        (None, "lenskit"),
+        (None, "rectools"),
+        (None, "irspack"),
     ],
 )
-def test_random_lists_scatter_around_the_expectation(k, among, convention):
-    _, gains, train, _ = many_users()
+def test_random_lists_scatter_around_the_expectation(among, convention):
+    _, gains, train = many_users()
     rng = np.random.default_rng(9)
     pool = train.toarray() == 0
     more = {"train": train}
@@ -162,7 +156,7 @@ def test_random_lists_scatter_around_the_expectation(k, among, convention):
     elif among:
         pool &= rng.random(pool.shape) < 0.6
         more["candidates"] = csr_matrix(pool)
-    has_zeros = CONVENTIONS[convention or "standard"].zeros != "error"
+    has_zeros = CONVENTIONS[convention].zeros != "error"
     stored = pool & ((gains.toarray() > 0) | (rng.random(pool.shape) < 0.2 * has_zeros))
     gains = csr_matrix((gains.toarray()[stored], np.nonzero(stored)), pool.shape)
     more["items"] = se.ItemData(
@@ -170,7 +164,7 @@ def test_random_lists_scatter_around_the_expectation(k, among, convention):
         groups=np.arange(N_ITEMS) % 3,
         propensity=np.linspace(0.1, 1, N_ITEMS),
     )
-    protocol = se.Protocol(spelled_at(k, convention), convention=convention)
+    protocol = se.Protocol(spelled(convention), convention=convention)
     draws = []
     for _ in range(30):
         lists = se.Rankings.from_scores(rng.random(pool.shape), seen=csr_matrix(~pool))
@@ -223,18 +217,14 @@ def test_ideal_lists_of_random_ones_are_those_of_the_convention(convention, k):
 
 
 def test_the_popularity_ranking():
-    train = csr_matrix([[1, 0, 1, 0], [1, 0, 0, 1], [1, 0, 0, 1], [0, 0, 0, 0]])
+    train = csr_matrix([[1, 0, 1, 0], [1, 0, 0, 1], [0, 0, 0, 1]])
     lists = se.Rankings.from_popularity(train, k=2)
-    assert lists.to_positions().toarray().tolist() == [
-        [0, 2, 0, 1], [0, 2, 1, 0], [0, 2, 1, 0], [1, 0, 0, 2],
-    ]  # fmt: skip
-    assert se.Rankings.from_popularity(train, k=9).lengths.tolist() == [2, 2, 2, 4]
-    with pytest.raises(se.SparseEvalError):
-        se.Rankings.from_popularity(train, k=0)
+    assert lists.to_positions().toarray().tolist() == [[0, 2, 0, 1], [0, 2, 1, 0], [1, 0, 2, 0]]
+    assert se.Rankings.from_popularity(train, k=9).lengths.tolist() == [2, 2, 3]
 
 
 def test_lists_without_training_data_and_cutoffs_are_drawn_too(monkeypatch):
-    lists, gains, train, _ = many_users()
+    lists, gains, train = many_users()
     names = ["gini", "entropy@3", "coverage", "personalization@3"]
     summary = se.evaluate(lists, gains, names).summary()
     assert summary["random"].notna().all()
@@ -252,45 +242,34 @@ def test_lists_without_training_data_and_cutoffs_are_drawn_too(monkeypatch):
 DRAWN = ["err@3", "jaccard@4", "err", "diversity@4", "gini@4", "entropy@3", "gini"]
 
 
-def random_of(ev, names):
-    return ev.summary().loc[names, ["random", "random_se"]]
-
-
-def same_random(found, whole, names):
-    pd.testing.assert_frame_equal(
-        random_of(found, names), random_of(whole, names), check_exact=True
-    )
-
-
 LABELS = np.array([f"u{number * 7919 % 1000:03}" for number in range(N_USERS)])
 
 
-def labelled(rows, names, **options):
-    """Evaluate some users, in some order, under their own labels."""
-    lists, gains, train, _ = many_users()
-    ids = lists.items.reshape(N_USERS, -1)[rows]  # of five items each
-    return se.evaluate(
-        se.Rankings.from_topk(ids, shape=(len(rows), N_ITEMS)),
-        se.Relevance.from_csr(gains[rows], users=LABELS[rows]),
+def random_of(names, order=slice(None), labels=LABELS, **options):
+    """Return the random baselines of users in some order, under their labels."""
+    lists, gains, train = many_users()
+    ev = se.evaluate(
+        se.Rankings.from_positions(lists.to_positions()[order]),
+        gains[order]
+        if labels is None
+        else se.Relevance.from_csr(gains[order], users=labels[order]),
         names,
-        train=train[rows],
+        train=train[order],
         **options,
     )
+    return ev.summary()[["random", "random_se"]]
 
 
 @settings(max_examples=8)
 @given(st.permutations(range(N_USERS)), st.integers(1, 4))
 def test_neither_order_nor_threads_change_a_bit(order, threads):
     names = [*DRAWN, "ndcg@4", "recall(average=micro)@3", "mrr"]
-    whole = labelled(np.arange(N_USERS), names)
-    same_random(labelled(np.array(order), names, num_threads=threads), whole, names)
+    found = random_of(names, np.array(order), num_threads=threads)
+    pd.testing.assert_frame_equal(found, random_of(names), check_exact=True)
 
 
 def test_labels_decide_what_is_drawn():
-    lists, gains, train, _ = many_users()
-    numbered = se.evaluate(lists, gains, DRAWN, train=train)
-    for users, same in ((range(N_USERS), True), (LABELS, False), (range(1, N_USERS + 1), False)):
-        relevance = se.Relevance.from_csr(gains, users=users)
-        found = se.evaluate(lists, relevance, DRAWN, train=train)
-        equal = random_of(found, DRAWN)["random"] == random_of(numbered, DRAWN)["random"]
+    numbered = random_of(DRAWN, labels=None)["random"]
+    for users, same in ((np.arange(N_USERS), True), (LABELS, False), (np.arange(1, 61), False)):
+        equal = random_of(DRAWN, labels=users)["random"] == numbered
         assert equal.tolist() == [same] * len(DRAWN)
