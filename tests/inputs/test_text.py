@@ -80,8 +80,9 @@ def refuse(*_):
     st.sampled_from([20, 2**20]),
     st.sampled_from([1, 2]),
 )
-@example(("x,b,1,5,t,2\n", ","), [0, 3], "error", 2**20, 1)
-@example(("a,b,1,5,t,2\na,b,1,0x1F,t,2\n", ","), [0, 3], "skip", 2**20, 1)
+@example(("a,b,1,2024-01-01T10Z,t,2\n", ","), [0, 3], "error", 2**20, 1)
+@example(("a,b,1,2024-01-01T10Z,t,2\na,b,1,2024-01-01,t,2\n", ","), [0, 3], "error", 2**20, 1)
+@example(('"a"\n"b"\n', ","), [0], "error", 2**20, 1)
 def test_arrow_reads_what_lines_hold(tmp_path_factory, drawn, columns, bad, size, n_threads):
     content, sep = drawn
     path = tmp_path_factory.getbasetemp() / "drawn.csv"
