@@ -98,6 +98,18 @@ def gowalla():
 
 
 @pytest.fixture
+def write(tmp_path):
+    """Write a file, and return its path."""
+
+    def write(name, content):
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+@pytest.fixture
 def command(capsys):
     """Run a command in this process: its status, what it printed, what it said."""
 

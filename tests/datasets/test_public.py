@@ -1,18 +1,52 @@
-"""Loading public data sets: MovieLens, and the click log of MIND."""
+"""Loading adjacency lists, MovieLens, and the click log of MIND."""
 
 import pytest
 from events import rows
 from raising import raises, warns
 
-from sparse_eval.datasets import (
-    UNDATED,
-    SkippedLinesWarning,
-    guess_format,
-    load,
-    load_mind,
-    load_movielens,
-)
-from sparse_eval.errors import InvalidFileError
+from sparse_eval import datasets
+from sparse_eval.datasets import GuessWarning, load_adjacency, load_mind, load_movielens
+from sparse_eval.errors import InvalidDataError, InvalidFileError
+
+COUNTED = "2 10 11\n1 5\n0\n2 5 10\n"
+
+
+def test_adjacency_begins_with_users(write):
+    train = write("train.txt", "10 5 6 7 \n9 5\n\n8\n")
+    for load in (load_adjacency, datasets.load):
+        assert rows(load(train)) == [(10, 5, 1.0), (10, 6, 1.0), (10, 7, 1.0), (9, 5, 1.0)]
+        assert load(train).users.tolist() == [8, 9, 10]
+    with raises(InvalidFileError):
+        load_adjacency(write("nothing.txt", "1\n2\n"))
+
+
+def test_counts_at_the_beginning_of_lines_are_no_users(write):
+    path = write("users.dat", COUNTED)
+    for clicks in (datasets.load(path), load_adjacency(path, counts=True)):
+        assert rows(clicks) == [(0, 10, 1.0), (0, 11, 1.0), (1, 5, 1.0), (3, 5, 1.0), (3, 10, 1.0)]
+        assert clicks.users.tolist() == [0, 1, 2, 3]
+        assert clicks.recognized == {"user": "line number"}
+    assert load_adjacency(write("blank.txt", "1 7\n\n1 5\n")).users.tolist() == [0, 2]
+    first, second = datasets.load_parts(path, write("test.dat", "1 7\n1 5\n2 5 7\n"))
+    assert first.users.tolist() == second.users.tolist() == [0, 1, 2, 3]
+    assert rows(second) == [(0, 7, 1.0), (1, 5, 1.0), (2, 5, 1.0), (2, 7, 1.0)]
+    other = write("other.dat", "7 1\n")
+    with raises(InvalidDataError):
+        datasets.load_parts(path, other, format="adjacency")
+    first, _ = datasets.load_parts(path, other, format="adjacency", counts=False)
+    assert first.users.tolist() == [0, 1, 2, 7]
+
+
+def test_says_where_counts_are_in_doubt(write):
+    for content in ("2 10 11\n1 5\n", COUNTED * 10 + "2 5\n"):
+        path = write("doubtful.txt", content)
+        with warns(GuessWarning):
+            assert load_adjacency(path).recognized == {}
+        assert load_adjacency(path, counts=False).recognized == {}  # no warning
+    with raises(InvalidFileError, line=41):
+        load_adjacency(path, counts=True)
+    with pytest.warns(datasets.SkippedLinesWarning):
+        assert load_adjacency(path, counts=True, on_bad_lines="skip").n_users == 40
 
 
 @pytest.mark.parametrize(
@@ -28,21 +62,10 @@ def test_reads_every_layout_of_movielens(write, tmp_path, name, content):
     for source in (path, tmp_path, str(path)):
         interactions = load_movielens(source)
         assert rows(interactions) == [(2, 10, 4.0, 881250949), (1, 9, 3.5, 891717742)]
-        assert interactions.users.tolist() == [1, 2]
         assert interactions.time_unit == "s"
         own = "csv" if name == "ratings.csv" and source != tmp_path else "movielens"
-        assert guess_format(source) == own  # its header says the same to both
-        assert rows(load(source)) == rows(interactions)
-
-
-def test_refuses_or_skips_malformed_lines_of_movielens(write):
-    with raises(InvalidFileError, line=1):
-        load_movielens(write("u.data", "user item\n"))
-    path = write("ratings.dat", "1::2::3::4\n1::2::3\n")
-    with raises(InvalidFileError, line=2):
-        load_movielens(path)
-    with pytest.warns(SkippedLinesWarning):
-        assert load_movielens(path, on_bad_lines="skip").n_skipped == 1
+        assert datasets.guess_format(source) == own  # its header says the same to both
+        assert rows(datasets.load(source)) == rows(interactions)
 
 
 MIND = (
@@ -54,49 +77,47 @@ MIND = (
 
 def test_reads_impressions_and_histories(write, tmp_path):
     path = write("behaviors.tsv", MIND)
-    at = [1573463158, 1573516800, 1573389000]
     shown = [
-        ("U2", "N3", 1.0, at[0]),
-        ("U2", "N4", 0.0, at[0]),
-        ("U1", "N3", 0.0, at[1]),
-        ("U2", "N4", 1.0, at[2]),
-        ("U2", "N3", 1.0, at[2]),
+        ("U2", "N3", 1.0, 1573463158),
+        ("U2", "N4", 0.0, 1573463158),
+        ("U1", "N3", 0.0, 1573516800),
+        ("U2", "N4", 1.0, 1573389000),
+        ("U2", "N3", 1.0, 1573389000),
     ]
-    read = [("U2", news, 1.0, UNDATED) for news in ("N1", "N2", "N5")]
-    for found in (load_mind(path), load_mind(tmp_path), load(path)):
+    read = [("U2", news, 1.0, datasets.UNDATED) for news in ("N1", "N2", "N5")]
+    for found in (load_mind(path), load_mind(tmp_path), datasets.load(path)):
         assert rows(found) == shown + read
-    assert load_mind(path).time_unit == "s"
-    assert load_mind(path).n_undated == 3
-    assert rows(load_mind(path, history=False)) == shown
-    assert load_mind(path, history=False).items.tolist() == ["N3", "N4"]
-    matrix = load_mind(path, history=False).matrix().csr
-    assert matrix.toarray().tolist() == [[0, 0], [2, 1]]
-    assert matrix.nnz == 3  # shown and not clicked is stored
+        assert (found.time_unit, found.n_undated) == ("s", 3)
+    clicks = load_mind(path, history=False)
+    assert rows(clicks) == shown
+    assert clicks.items.tolist() == ["N3", "N4"]
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("load", "content", "line"),
     [
-        "1\tU1\t11/11/2019 9:05:58 AM\tN1",
-        "1\t\t11/11/2019 9:05:58 AM\tN1\tN1-1",
-        "1\tU1\t11/11/2019 9:05:58 AM\tN1\t",
-        "1\tU1\t11/11/2019 9:05:58 AM\tN1\tN1-1 N2",
-        "1\tU1\t11/11/2019 9:05:58 AM\tN1\tN2-2",
-        "1\tU1\t11/31/2019 9:05:58 AM\tN1\tN1-1",
-        "1\tU1\t11/11/2019 13:05:58 PM\tN1\tN1-1",
+        (load_adjacency, "5 2\n", "3,4,5"),
+        (load_movielens, "1::2::3::4\n", "1::2::3"),
+        (load_mind, MIND, "1\tU1\t11/11/2019 9:05:58 AM\tN1"),
+        (load_mind, MIND, "1\t\t11/11/2019 9:05:58 AM\tN1\tN1-1"),
+        (load_mind, MIND, "1\tU1\t11/11/2019 9:05:58 AM\tN1\tN1-1 N2"),
+        (load_mind, MIND, "1\tU1\t11/11/2019 9:05:58 AM\tN1\tN2-2"),
+        (load_mind, MIND, "1\tU1\t11/31/2019 9:05:58 AM\tN1\tN1-1"),
+        (load_mind, MIND, "1\tU1\t11/11/2019 13:05:58 PM\tN1\tN1-1"),
     ],
 )
-def test_refuses_or_skips_malformed_lines_of_mind(write, line):
-    path = write("behaviors.tsv", MIND + line + "\n")
-    with raises(InvalidFileError, line=4):
-        load_mind(path)
-    with warns(SkippedLinesWarning):
-        interactions = load_mind(path, on_bad_lines="skip")
+def test_refuses_or_skips_malformed_lines(write, load, content, line):
+    path = write("damaged", content + line + "\n")
+    with raises(InvalidFileError, line=content.count("\n") + 1):
+        load(path)
+    with pytest.warns(datasets.SkippedLinesWarning):
+        interactions = load(path, on_bad_lines="skip")
     assert interactions.n_skipped == 1
-    assert rows(interactions) == rows(load_mind(write("b.tsv", MIND)))
+    assert rows(interactions) == rows(load(write("whole", content)))
 
 
-def test_refuses_the_unlabelled_test_set(write):
-    path = write("behaviors.tsv", "1\tU1\t11/11/2019 9:05:58 AM\tN1\tN1 N2\n")
-    with raises(InvalidFileError):
-        load_mind(path, on_bad_lines="skip")
+def test_refuses_files_of_another_kind(write):
+    with raises(InvalidFileError, line=1):
+        load_movielens(write("u.data", "user item\n"))
+    with raises(InvalidFileError):  # the test set has no labels
+        load_mind(write("b.tsv", MIND.replace("-1", "").replace("-0", "")), on_bad_lines="skip")

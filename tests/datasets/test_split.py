@@ -5,14 +5,15 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+import split_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from raising import raises
 from scipy import sparse
 
 from sparse_eval import split
-from sparse_eval.datasets import Interactions, synthetic
-from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
+from sparse_eval.datasets import UNDATED, Interactions, synthetic
+from sparse_eval.errors import InvalidDataError
 
 EVENTS = st.lists(
     st.tuples(
@@ -26,26 +27,31 @@ EVENTS = st.lists(
 )
 SPLITS = {
     "random": split.random,
-    "random half": lambda data: split.random(data, fraction=0.5, seed=3, min_interactions=3),
-    "random nearly all": lambda data: split.random(data, fraction=0.999),
-    "leave_k_out": lambda data: split.leave_k_out(data, k=2),
-    "last_n": lambda data: split.last_n(data, n=2),
-    "temporal": lambda data: split.temporal(data, fraction=0.3),
-    "rolling": lambda data: list(split.rolling(data, window=2, fraction=0.5)),
-    "k_fold": lambda data: list(split.k_fold(data, k=3)),
-    "users": lambda data: split.users(data, fraction=0.3),
+    "random half": partial(split.random, fraction=0.5, seed=3, min_interactions=3),
+    "random nearly all": partial(split.random, fraction=0.999),
+    "leave_k_out": partial(split.leave_k_out, k=2),
+    "last_n": partial(split.last_n, n=2),
+    "temporal": partial(split.temporal, fraction=0.3),
+    "rolling": partial(split.rolling, window=2, fraction=0.5),
+    "k_fold": partial(split.k_fold, k=3),
+    "users": partial(split.users, fraction=0.3),
 }
 BY_TIME = ("last_n", "temporal")
 
 
 def interactions_of(events):
-    frame = pd.DataFrame(events, columns=["user", "item", "value", "timestamp"])
-    return Interactions.from_frame(frame, value="value", timestamp="timestamp")
+    return Interactions.from_frame(
+        pd.DataFrame(events, columns=["user", "item", "value", "timestamp"])
+    )
 
 
 def pairs(matrix):
     coo = matrix.tocoo()
     return set(zip(coo.row.tolist(), coo.col.tolist(), strict=True))
+
+
+def n_held_out(holdout):
+    return np.diff(holdout.validation.indptr)
 
 
 def holdouts_of(name, data):
@@ -55,13 +61,12 @@ def holdouts_of(name, data):
     except InvalidDataError:
         assert name in ("temporal", "rolling", "users")
         return []
-    return result if isinstance(result, list) else [result]
+    return [result] if isinstance(result, split.Holdout) else list(result)
 
 
 def assert_same(one, other):
     for name in ("data", "indices", "indptr"):
         assert np.array_equal(getattr(one, name), getattr(other, name))
-    assert one.shape == other.shape
 
 
 @pytest.mark.parametrize("name", SPLITS)
@@ -74,26 +79,23 @@ def test_parts_add_up_to_the_whole_in_any_order_of_the_rows(name, events, rng):
     rng.shuffle(shuffled)
     others = holdouts_of(name, interactions_of(shuffled))
     for holdout, other in zip(holdouts_of(name, data), others, strict=True):
-        train, validation = holdout.train.csr, holdout.validation.csr
-        assert_same(train, other.train)
-        assert_same(validation, other.validation)
-        if name == "users":
-            assert_same(holdout.fold_in, other.fold_in)
-            train = holdout.seen.csr
+        for part in ("train", "seen", "validation"):
+            assert_same(getattr(holdout, part), getattr(other, part))
         if name == "rolling":
             continue
-        for part in (train, validation):
+        seen, validation = holdout.seen.csr, holdout.validation.csr
+        for part in (seen, validation):
             assert type(part) is sparse.csr_matrix
             assert part.dtype == np.float64
             assert part.shape == whole.shape
             assert part.has_canonical_format
-        assert not pairs(train) & pairs(validation)
-        assert pairs(train) | pairs(validation) == pairs(whole)  # explicit zeros included
+        assert not pairs(seen) & pairs(validation)
+        assert pairs(seen) | pairs(validation) == pairs(whole)  # explicit zeros included
         if name not in BY_TIME:  # which leave later events of known pairs out
-            assert (train + validation != whole.csr).nnz == 0
+            assert (seen + validation != whole.csr).nnz == 0
             assert holdout.left_out == (0, 0, 0)
         if name != "temporal":
-            assert (np.diff(train.indptr) >= 1).all()
+            assert (np.diff(seen.indptr) >= 1).all()
         assert holdout.users is data.users
         assert holdout.items is data.items
 
@@ -101,18 +103,13 @@ def test_parts_add_up_to_the_whole_in_any_order_of_the_rows(name, events, rng):
 @given(EVENTS)
 def test_holds_out_the_requested_number_of_pairs(events):
     data = interactions_of(events)
-    sizes = np.diff(data.matrix().indptr)
-
-    def counts(holdout):
-        return np.diff(holdout.validation.indptr).tolist()
-
-    expected = [min(round(0.4 * size), size - 1) for size in sizes.tolist()]
-    assert counts(split.random(data, fraction=0.4)) == expected
-    expected = [min(round(0.4 * n), n - 1) if n >= 4 else 0 for n in sizes.tolist()]
-    assert counts(split.random(data, fraction=0.4, min_interactions=4)) == expected
-    expected = [2 if size > 2 else 0 for size in sizes]
-    assert counts(split.leave_k_out(data, k=2)) == expected
-    assert counts(split.last_n(data, n=2)) == expected
+    sizes = np.diff(data.matrix().indptr).tolist()
+    for least in (1, 4):
+        expected = [min(round(0.4 * n), n - 1) if n >= least else 0 for n in sizes]
+        holdout = split.random(data, fraction=0.4, min_interactions=least)
+        assert n_held_out(holdout).tolist() == expected
+    for holdout in (split.leave_k_out(data, k=2), split.last_n(data, n=2)):
+        assert n_held_out(holdout).tolist() == [2 if n > 2 else 0 for n in sizes]
 
 
 @given(EVENTS, st.integers(2, 9))
@@ -120,20 +117,18 @@ def test_every_pair_is_held_out_in_one_fold(events, k):
     data = interactions_of(events)
     folds = list(split.k_fold(data, k=k))
     assert len(folds) == k
-    whole = data.matrix()
-    sizes = np.diff(whole.indptr)
-    counts = np.array([np.diff(fold.validation.indptr) for fold in folds])
+    sizes = np.diff(data.matrix().indptr)
+    counts = np.array([n_held_out(fold) for fold in folds])
     assert (counts.sum(axis=0) == np.where(sizes > 1, sizes, 0)).all()
-    assert (counts.max(axis=0) - counts.min(axis=0) <= 1).all()
+    assert (np.ptp(counts, axis=0) <= 1).all()
     together = [pair for fold in folds for pair in pairs(fold.validation)]
     assert len(together) == len(set(together))
 
 
 def test_folds_are_balanced_over_users():
-    matrix = sparse.csr_matrix(np.ones((1000, 3)))
-    sizes = [fold.validation.nnz for fold in split.k_fold(matrix, k=5)]
+    sizes = [fold.validation.nnz for fold in split.k_fold(sparse.csr_matrix(np.ones((1000, 3))))]
     assert sum(sizes) == 3000
-    assert max(sizes) - min(sizes) < 150
+    assert np.ptp(sizes) < 150
 
 
 def test_another_seed_gives_another_split():
@@ -141,7 +136,7 @@ def test_another_seed_gives_another_split():
     for function in (split.random, split.leave_k_out, lambda *a, **k: next(split.k_fold(*a, **k))):
         one, other = (function(data, seed=seed).validation.csr for seed in (5, 2**200))
         assert (one != other).nnz > 0
-    held_out = [np.diff(split.users(data, seed=seed).validation.indptr) > 0 for seed in (5, 6)]
+    held_out = [n_held_out(split.users(data, seed=seed)) > 0 for seed in (5, 6)]
     assert (held_out[0] != held_out[1]).any()
 
 
@@ -172,46 +167,102 @@ def test_sums_duplicates_of_any_object_with_a_matrix():
     assert (holdout.train.csr + holdout.validation.csr).toarray().tolist() == [[0, 3]]
 
 
-REFUSED = [
-    (split.random, {"fraction": 0}),
-    (split.random, {"fraction": 1}),
-    (split.random, {"fraction": np.nan}),
-    (split.random, {"fraction": "0.2"}),
-    (split.random, {"seed": -1}),
-    (split.random, {"min_interactions": 0}),
-    (split.leave_k_out, {"k": 0}),
-    (split.leave_k_out, {"k": 1.0}),
-    (split.leave_k_out, {"seed": -1}),
-    (split.k_fold, {"k": 1}),
-    (split.k_fold, {"seed": -1}),
-    (split.users, {"fraction": 1.0}),
-    (split.users, {"fold_in": 0}),
-    (split.users, {"order": "late"}),
-    (split.last_n, {"n": 0}),
-    (split.temporal, {"fraction": 1}),
-    (split.temporal, {"at": 5, "fraction": 0.2}),
-    (split.temporal, {"at": 5, "test": 5}),
-    (split.temporal, {"at": 5, "test": 0.5}),
-    (split.temporal, {"test": 1.5}),
-    (split.temporal, {"test": "2019-11-14"}),
-    (split.temporal, {"fraction": 0.6, "test": 0.4}),
-    (split.temporal, {"at": 5, "gap": -1}),
-    (split.temporal, {"at": 5, "repeats": "no"}),
-    (split.temporal, {"at": "2019-11-14"}),
-    (split.temporal, {"at": 5, "gap": "1D"}),
-    (split.temporal, {"at": 5, "gap": 5}),
-    (split.temporal, {"at": 9}),
-    (split.temporal, {"at": 5, "test": 20}),
-    (split.rolling, {"window": 0}),
-    (split.rolling, {"window": None}),
-    (split.rolling, {"window": 1, "step": 0}),
-    (split.rolling, {"window": 1, "train_window": 0}),
-    (split.rolling, {"window": 1, "at": 5, "fraction": 0.2}),
-    (split.rolling, {"window": 1, "repeats": None}),
-]
+FRACTIONS = st.floats(0.05, 0.95)
 
 
-@pytest.mark.parametrize(("function", "options"), REFUSED)
+@pytest.mark.parametrize("order", ["random", "time"])
+@settings(max_examples=60)
+@given(
+    events=split_cases.EVENTS,
+    fraction=FRACTIONS,
+    fold_in=FRACTIONS,
+    test=st.none() | FRACTIONS,
+    seed=st.integers(0, 3),
+)
+def test_every_user_is_trained_on_or_divided(order, events, fraction, fold_in, test, seed):
+    data = split_cases.interactions_of(events)
+    options = {"fraction": fraction, "fold_in": fold_in, "test": test, "order": order, "seed": seed}
+    shares = [fraction] if test is None else [fraction, test]
+    users = {user: {n for n, event in enumerate(events) if event[0] == user} for user, *_ in events}
+    n_eligible = 0
+    for own in users.values():
+        items = {events[n][1] for n in own}
+        n_dated = len(items - {events[n][1] for n in own if events[n][2] is None})
+        is_datable = order == "random" or n_dated >= len(items) - n_given_of(items, fold_in)
+        n_eligible += len(items) > 1 and is_datable
+    counts = [max(1, round(share * n_eligible)) for share in shares]
+    if sum(shares) >= 1 or sum(counts) > n_eligible or sum(counts) == len(users):
+        fault = "leave nobody to train on" if sum(shares) >= 1 else "too few to hold some out"
+        with pytest.raises(InvalidDataError, match=fault):
+            split.users(data, **options)
+        return
+    holdout, again = (split.users(data, **options) for _ in range(2))
+    names = ["train", "fold_in", "validation", "test"][: 2 + len(shares)]
+    parts, repeated, (seen,) = (
+        [split_cases.events_in(getattr(one, name), data, events) for name in of]
+        for one, of in ((holdout, names), (again, names), (holdout, ["seen"]))
+    )
+    assert parts == repeated
+    train, given_to_model, *held_out = parts
+    for part, count in zip(held_out, counts, strict=True):
+        assert len({events[n][0] for n in part}) == count
+    assert seen == train | given_to_model
+    assert holdout.left_out == (len(events) - sum(map(len, parts)), 0, 0)
+    for own in users.values():
+        tested = [part & own for part in held_out if part & own]
+        if not tested:
+            assert own <= train - given_to_model
+            continue
+        known = {events[n][1] for n in own & given_to_model}
+        assert not train & own
+        assert tested == [{n for n in own if events[n][1] not in known}]
+        items = {events[n][1] for n in own}
+        assert len(known) == n_given_of(items, fold_in)
+        late = own - given_to_model - tested[0]
+        if order == "random":
+            assert not late
+            continue
+        times = {n: split_cases.time_of(events[n]) for n in own}
+        first = {item: min(times[n] for n in own if events[n][1] == item) for item in items}
+        earliest = sorted(items, key=lambda item: (first[item], item))
+        assert known == set(earliest[: len(known)])
+        cut = first[earliest[len(known)]]
+        assert cut > -np.inf  # the first held-out event has a date
+        assert late == {n for n in own if events[n][1] in known and times[n] > cut}
+
+
+def n_given_of(items, fold_in):
+    return max(1, min(len(items) - 1, round(fold_in * len(items))))
+
+
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [
+        (split.random, {"fraction": 1}),
+        (split.random, {"seed": -1}),
+        (split.random, {"min_interactions": 0}),
+        (split.leave_k_out, {"k": 0}),
+        (split.leave_k_out, {"seed": -1}),
+        (split.k_fold, {"k": 1}),
+        (split.k_fold, {"seed": -1}),
+        (split.users, {"fraction": 1.0}),
+        (split.users, {"fold_in": 0}),
+        (split.users, {"order": "late"}),
+        (split.last_n, {"n": 0}),
+        (split.last_n, {"test": 0}),
+        (split.temporal, {"at": 5, "fraction": 0.2}),
+        (split.temporal, {"at": 5, "test": 5}),
+        (split.temporal, {"test": 1.5}),
+        (split.temporal, {"fraction": 0.6, "test": 0.4}),
+        (split.temporal, {"at": 5, "gap": -1}),
+        (split.temporal, {"at": 5, "repeats": "no"}),
+        (split.temporal, {"at": 9}),
+        (split.rolling, {"window": 0}),
+        (split.rolling, {"window": 1, "step": 0}),
+        (split.rolling, {"window": 1, "train_window": 0}),
+        (split.rolling, {"window": 1, "repeats": None}),
+    ],
+)
 def test_refuses_options_at_the_call(function, options):
     data = interactions_of([(0, 0, 1.0, 0), (0, 1, 2.0, 5), (0, 0, 4.0, 9)])
     with raises(InvalidDataError):
@@ -220,154 +271,15 @@ def test_refuses_options_at_the_call(function, options):
 
 def test_refuses_unusable_input():
     matrix = sparse.csr_matrix([[1, 1]])
-    undated = Interactions.from_frame(pd.DataFrame({"user": [1], "item": [1]}))
+    undated = interactions_of([(0, 0, 1.0, UNDATED)])
     by_time = partial(split.users, order="time")
     for function in (split.last_n, split.temporal, partial(split.rolling, window=1), by_time):
         for data in (matrix, undated):
             with raises(InvalidDataError):
                 function(data)
+    outside = matrix.copy()
+    outside.indices[1] = 7
     frame = pd.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "at": [1, 2]})
-    for data in (np.ones((2, 2)), None, [[1]], frame):
+    for data in (np.ones((2, 2)), None, frame, sparse.csr_matrix([[1, -1]]), outside):
         with raises(InvalidDataError):
             split.random(data)
-    with raises(InvalidDataError):
-        split.temporal(frame)
-    with raises(InvalidDataError, row=0, column=1):
-        split.random(sparse.csr_matrix([[1, -1]]))
-    outside = sparse.csr_matrix([[1, 1]])
-    outside.indices[1] = 7
-    with raises(InvalidDataError, argument="matrix"):
-        split.random(outside)
-
-
-# ------------------------------------------------------------------------------ Holdout
-
-
-def labelled(users, items):
-    matrix = sparse.csr_matrix(([1.0, 0.0, 0.1], ([0, 0, 1], [0, 2, 1])), shape=(2, 3))
-    parts = split.leave_k_out(matrix)
-    return split.Holdout(parts.train, parts.validation, users, items)
-
-
-CLICKS = synthetic(50, 60, n_interactions=900)
-SAVED = {
-    "text and numbers": labelled(pd.Index(["a", "é"]), pd.Index([7, 2**40, -1])),
-    "a range and odd text": labelled(pd.RangeIndex(2), pd.Index(["", "x y", "z" * 50])),
-    "items only": labelled(None, pd.Index(["1", "2", "3"])),
-    "no labels": labelled(None, None),
-    "new users": split.users(CLICKS, fold_in=0.5, test=0.1),
-    "dates": split.temporal(CLICKS, at="2019-11-20", test="2019-12-01", gap="1D").known(),
-    "times": split.temporal(
-        interactions_of([(0, 0, 1.0, 5), (0, 1, 1.0, 9), (0, 0, 1.0, 9)]), at=7
-    ),
-}
-
-
-@pytest.mark.parametrize("name", SAVED)
-def test_saves_and_loads(tmp_path, name):
-    holdout, folder = SAVED[name], tmp_path / "new" / "folder"
-    SAVED["new users"].save(folder)  # and over what is there
-    holdout.save(folder)
-    loaded = split.Holdout.load(str(folder))
-    assert repr(loaded) == repr(holdout)
-    files = {"labels.npz"}
-    for part in ("train", "fold_in", "validation", "test"):
-        one, other = getattr(loaded, part), getattr(holdout, part)
-        assert (one is None) == (other is None)
-        if one is not None:
-            files.add(f"{part}.npz")
-            assert_same(one, other)
-            assert one.part == part
-    assert {file.name for file in folder.iterdir()} == files
-    for one, other in ((loaded.users, holdout.users), (loaded.items, holdout.items)):
-        assert (one is None) == (other is None)
-        assert one is None or one.equals(other)
-    assert (loaded.left_out, loaded.cut) == (holdout.left_out, holdout.cut)
-    assert type(loaded.cut) is type(holdout.cut)
-
-
-def test_refuses_a_folder_without_its_test_part(tmp_path):
-    three = SAVED["dates"]
-    three.save(tmp_path)
-    (tmp_path / "test.npz").unlink()
-    with raises(InvalidFileError):
-        split.Holdout.load(tmp_path)
-    sparse.save_npz(tmp_path / "test.npz", three.train.csr)
-    with raises(InvalidFileError):
-        split.Holdout.load(tmp_path)
-    with raises(InvalidDataError):
-        SAVED["times"].for_test()
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [
-        pd.Index([1.5, 2.5]),
-        pd.Index(["a\0", "b"]),
-        pd.to_datetime(["2020-01-01", "2020-01-02"]),
-    ],
-)
-def test_refuses_to_save_labels_that_need_pickle(tmp_path, labels):
-    matrix = sparse.csr_matrix([[1, 1], [1, 1]])
-    holdout = split.Holdout(matrix, matrix, users=labels)
-    with raises(InvalidDataError):
-        holdout.save(tmp_path / "new")
-    assert not (tmp_path / "new").exists()
-
-
-def test_refuses_different_shapes():
-    matrix = sparse.csr_matrix([[1.0, 1.0]])
-    with raises(InvalidDataError):
-        split.Holdout(matrix, matrix, test=matrix.T.tocsr())
-    with raises(InvalidDataError):
-        split.Holdout(matrix, matrix, items=pd.Index([1]))
-
-
-def test_refuses_unusable_folders(tmp_path):
-    holdout = split.leave_k_out(sparse.csr_matrix([[1, 1]]))
-    (tmp_path / "file").touch()
-    with raises(OutputError):
-        holdout.save(tmp_path / "file" / "folder")
-    (tmp_path / "taken" / "train.npz").mkdir(parents=True)
-    with raises(OutputError):
-        holdout.save(tmp_path / "taken")
-    assert [file.name for file in (tmp_path / "taken").iterdir()] == ["train.npz"]
-    with raises(InvalidFileError):
-        split.Holdout.load(tmp_path / "nothing")
-
-
-MATRIX = sparse.csr_matrix([[1.0, 1, 0], [0, 0, 1]])
-
-
-@pytest.mark.parametrize(
-    "train",
-    [
-        sparse.csr_matrix([[1.0, 0, 1], [0, 1, 0]]),
-        MATRIX * 2,
-        sparse.csr_matrix((MATRIX.data, MATRIX.indices, [0, 1, 3]), shape=MATRIX.shape),
-        MATRIX.T.tocsr(),
-        -MATRIX,
-    ],
-    ids=["other pairs", "other values", "other users", "other shape", "negative"],
-)
-def test_refuses_files_of_two_splits(tmp_path, train):
-    split.Holdout(MATRIX, MATRIX).save(tmp_path)
-    sparse.save_npz(tmp_path / "train.npz", train)
-    with raises(InvalidFileError):
-        split.Holdout.load(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [{"left_out": np.array(["1", "x"])}, {"users": np.array([{}], dtype=object)}, None],
-)
-def test_refuses_damaged_labels(tmp_path, changed):
-    split.Holdout(MATRIX, MATRIX).save(tmp_path)
-    path = tmp_path / "labels.npz"
-    with np.load(path) as file:
-        arrays = dict(file)
-    path.write_bytes(b"no")
-    if changed is not None:
-        np.savez(path, **arrays | changed)
-    with raises(InvalidFileError, path=path):
-        split.Holdout.load(tmp_path)

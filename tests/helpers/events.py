@@ -1,6 +1,6 @@
 """A small table of events, and the rows of loaded interactions."""
 
-CSV = "user,item,value,at\nanna,7,3,30\nbob,5,0,20\nanna,5,1.5,10\n"
+CSV = "user,item,value,at\nzoë,7,3,30\nbob,5,0,20\nzoë,5,1.5,10\n"
 
 
 def rows(interactions):

@@ -4,8 +4,6 @@ Each event has a power of two as its value, so the value of a pair says which of
 holds.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
@@ -20,18 +18,16 @@ EVENTS = st.lists(
 ).filter(lambda events: any(time is not None for *_, time in events))
 
 
-def interactions_of(events, unit=None):
-    users, items, times = zip(*events, strict=True)
-    frame = pd.DataFrame(
-        {
-            "user": users,
-            "item": items,
-            "value": 2.0 ** np.arange(len(events)),
-            "time": [UNDATED if time is None else time for time in times],
-        }
-    )
-    data = Interactions.from_frame(frame, value="value", timestamp="time")
-    return replace(data, time_unit=unit)
+def time_of(event):
+    """Return the time of an event; undated ones come before all others."""
+    return -np.inf if event[2] is None else event[2]
+
+
+def interactions_of(events):
+    frame = pd.DataFrame([event[:2] for event in events], columns=["user", "item"])
+    frame["value"] = 2.0 ** np.arange(len(events))
+    frame["timestamp"] = [UNDATED if time is None else time for *_, time in events]
+    return Interactions.from_frame(frame)
 
 
 def events_in(part, data, events):

@@ -40,9 +40,7 @@ def whole(model):
 
 def rows(side, value):
     coo = sparse.coo_matrix(side)
-    return pd.DataFrame({"user": coo.row, "item": coo.col, value: coo.data}).astype(
-        {"user": "int64", "item": "int64"}
-    )
+    return pd.DataFrame({"user": coo.row, "item": coo.col, value: coo.data})
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +60,6 @@ def paths(model, whole, tmp_path_factory):
     for suffix in ("", ".gz"):
         trec.write_run(whole.rankings, folder / f"als.run{suffix}")
         trec.write_qrels(se.Relevance.from_csr(HELD), folder / f"test.qrels{suffix}")
-    trec.write_qrels(se.Relevance.from_csr(TRUTH), folder / "truth.qrels")
     model.save(folder / "als.npz")
     (folder / "factors").mkdir()
     for side in ("user_factors", "item_factors"):
@@ -126,23 +123,18 @@ def test_refuses_what_is_of_no_kind(name, paths):
 
 
 def evaluated(argument, path, paths, model, memory):
-    """Evaluate with a path as one argument, and the other sides with ids of the same type."""
-    kind = KINDS.get(path.name)
+    """Evaluate with a path as one argument."""
     if argument == "model":
         return se.evaluate_model(path, TRAIN, HELD, METRICS, memory=memory)
     if argument.endswith("beside a model"):
         sides = {"train": TRAIN, "validation": HELD, argument.partition(" ")[0]: path}
         return se.evaluate_model(model, metrics=METRICS, memory=memory, **sides)
-    text = kind in (Kind.RUN, Kind.QRELS)  # whose ids are text
-    names = ("als.run", "test.qrels") if text else ("recs.csv", "held.parquet")
-    sides = dict(zip(("predictions", "validation"), names, strict=True))
-    sides = {side: paths[name] for side, name in sides.items()}
-    if kind in (Kind.CSR_FOLDER, Kind.MATRIX):
-        sides = {"predictions": paths["recs-npy"], "validation": HELD}
+    sides = {"predictions": paths["recs.csv"], "validation": paths["held.csv"]}
+    truth = paths["truth.csv"]
+    if path.name in MATRICES:
+        sides, truth = {"predictions": paths["recs-npy"], "validation": HELD}, TRUTH
     if argument == "train":
-        sides["validation"] = paths["truth.qrels"] if text else paths["truth.csv"]
-        if kind in (Kind.CSR_FOLDER, Kind.MATRIX):
-            sides["validation"] = TRUTH
+        sides["validation"] = truth
     return se.evaluate(**sides | {argument: path}, metrics=METRICS)
 
 
@@ -180,10 +172,9 @@ def test_arguments(name, argument, model, paths, whole):
 
 @pytest.mark.parametrize("name", sorted(SEEN | GAINS))
 def test_train_of_lists(name, paths):
-    numbered = KINDS[name] in (Kind.CSR_FOLDER, Kind.MATRIX)
-    suffix = "qrels" if name.startswith("test") else "csv"
-    recs = {"qrels": "als.run", "csv": "recs.csv"}[suffix]
-    sides = (paths["recs.npz"], TRUTH) if numbered else (paths[recs], paths[f"truth.{suffix}"])
+    sides = paths["recs.csv"], paths["truth.csv"]
+    if name in MATRICES:
+        sides = paths["recs.npz"], TRUTH
     found = se.evaluate(*sides, "novelty@2", train=paths[name])
     train = TRAIN if name.startswith("seen") else HELD
     expected = se.evaluate(paths["recs.npz"], TRUTH, "novelty@2", train=train)

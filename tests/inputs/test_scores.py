@@ -7,56 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from raising import raises
 from scipy import sparse
-from scipy.sparse import csr_matrix
 
 import sparse_eval as se
-from sparse_eval import Rankings, Relevance
-from sparse_eval.errors import InvalidDataError, InvalidMetricError
+from sparse_eval import Rankings
+from sparse_eval.errors import InvalidDataError
 from sparse_eval.inputs.side_data import align, match
-
-
-@pytest.mark.parametrize(
-    ("scores", "options"),
-    [
-        ([[1.0, np.nan]], {}),
-        (sparse.csr_matrix([[1.0, np.inf]]), {}),
-        ([1.0], {}),
-        ([["a"]], {}),
-        ([[1.0]], {"k": 0}),
-        ([[1.0]], {"ties": "random"}),
-        ([[1.0]], {"seen": sparse.csr_matrix((2, 1))}),
-        (sparse.coo_matrix(([1.0, 2.0], ([0, 0], [1, 1]))), {}),
-    ],
-)
-def test_refuses_scores(scores, options):
-    with raises(InvalidDataError):
-        Rankings.from_scores(scores, **options)
-
-
-def test_ties_average_has_no_positions_and_few_metrics():
-    lists = Rankings.from_scores([[1.0, 1.0]], ties="average")
-    for call in (lists.to_frame, lists.to_positions):
-        with raises(InvalidDataError):
-            call()
-    with raises(InvalidMetricError):
-        se.evaluate(lists, sparse.csr_matrix([[1, 0]]), ["ndcg@1", "mrr@1"])
-    assert (
-        se.evaluate(lists, sparse.csr_matrix([[1, 0]]), "dcg").explain(0)["discount"].tolist()
-        == [pytest.approx((1 + 1 / np.log2(3)) / 2)] * 2
-    )
-
-
-def test_a_list_cut_inside_a_tie_has_nothing_beyond_its_length():
-    cut = Rankings.from_scores([[1.0, 1.0, 1.0]], k=2, ties="average")
-    plain = Rankings.from_scores([[1.0, 1.0, 1.0]], k=2)
-    truth = sparse.csr_matrix([[1, 1, 1]])
-    metrics = ["cg", "cg@3", "dcg@3", "ndcg", "ndcg@1"]
-    assert se.evaluate(cut, truth, metrics).mean() == pytest.approx(
-        se.evaluate(plain, truth, metrics).mean()
-    )
-    assert se.evaluate(cut, truth, "dcg").explain(0)["contribution"].sum() == pytest.approx(
-        1 + 1 / np.log2(3)
-    )
 
 
 @given(
@@ -87,11 +42,11 @@ def test_orders_all_but_what_was_seen_or_is_minus_infinity(scores, k, ties, stor
         if ties != "average":
             assert rankings.items[entries].tolist() == ranked[:k]
             continue
-        above = [sum(row[other] > row[item] for other in candidates) for item in ranked]
-        equal = [sum(row[other] == row[item] for other in candidates) for item in ranked]
-        expected = [
-            (item, a + 1, a + e) for item, a, e in zip(ranked, above, equal, strict=True) if a < k
-        ]
+        expected = []
+        for item in ranked:
+            above = sum(row[other] > row[item] for other in candidates)
+            equal = sum(row[other] == row[item] for other in candidates)
+            expected += [(item, above + 1, above + equal)] if above < k else []
         found = (rankings.items, rankings.positions, rankings.last_positions)
         assert list(zip(*(part[entries].tolist() for part in found), strict=True)) == expected
 
@@ -108,40 +63,65 @@ def test_equal_scores_in_a_frame():
     numbers = df.assign(item=[9, -1, 10, 3])  # by value, not as text
     assert found(numbers, ties="item") == [3, -1, 9, 10]
     assert found(numbers, ties="item_descending") == [3, 10, 9, -1]
+
+
+def test_equal_scores_of_one_average_position():
+    df = pd.DataFrame({"user": "u", "item": [*"zabc"], "score": [2, 1, 1, 1]})
     average = Rankings.from_frame(df, score="score", ties="average")
     assert average.positions.tolist() == [1, 2, 2, 2]
     assert average.last_positions.tolist() == [1, 4, 4, 4]
-    truth = Relevance.from_frame(pd.DataFrame({"user": ["u"], "item": ["é"]}))
-    expected = (1 / np.log2(3) + 1 / np.log2(4) + 1 / np.log2(5)) / 3
-    assert se.evaluate(average, truth, "dcg@4")["dcg@4"] == pytest.approx(expected, rel=1e-15)
-
-
-def test_refuses_other_ties():
-    df = pd.DataFrame({"user": [*"aa"], "item": [*"xy"], "score": [1, 1], "rank": [1, 2]})
-    for options in ({"rank": "rank", "ties": "item"}, {"score": "score", "ties": "first"}):
-        with raises(InvalidDataError, argument="ties"):
-            Rankings.from_frame(df, **options)
-
-
-def test_whole_scores_that_floats_would_tie_are_refused():
-    scores = np.array([[2**53, 2**53 + 1]])
-    for whole in (scores, sparse.csr_matrix(scores), scores.astype(np.uint64)):
-        with raises(InvalidDataError, argument="scores"):
-            se.Rankings.from_scores(whole)
-    frame = pd.DataFrame({"user": [1, 1], "item": [1, 2], "score": scores[0]})
-    for kind in ("int64", "Int64", "uint64"):
-        with raises(InvalidDataError, argument="scores"):
-            se.Rankings.from_frame(frame.astype({"score": kind}), score="score")
+    ev = se.evaluate(average, pd.DataFrame({"user": ["u"], "item": ["b"]}), "dcg@4")
+    discount = (1 / np.log2(3) + 1 / np.log2(4) + 1 / np.log2(5)) / 3
+    assert ev["dcg@4"] == pytest.approx(discount, rel=1e-15)
+    assert ev.explain("u")["discount"].tolist() == pytest.approx([1, *[discount] * 3])
+    for call in (average.to_frame, average.to_positions):
+        with raises(InvalidDataError):
+            call()
 
 
 def test_pessimistic_ties_are_ordered_by_gain_and_then_by_id():
-    lists = se.Rankings.from_scores(np.array([[1.0, 1, 1, 1, 1]]), k=3, ties="pessimistic")
+    lists = Rankings.from_scores(np.array([[1.0, 1, 1, 1, 1]]), k=3, ties="pessimistic")
     for gains, expected in (
         ([0.0, 2, 0, 1, 0], [0, 2, 4]),
         ([0.0, 2, 1, 1, 0], [0, 4, 2]),
         ([3.0, 2, 1, 1, 3], [2, 3, 1]),
         ([0.0, 0, 0, 0, 0.5], [0, 1, 2]),
     ):
-        relevance = se.Relevance.from_csr(csr_matrix([gains]))
+        relevance = se.Relevance.from_csr(sparse.csr_matrix([gains]))
         aligned, _ = align(lists, relevance, *match(lists, relevance))
         assert aligned.items.tolist() == expected
+
+
+#: Floats would tie them.
+WHOLE = np.array([[2**53, 2**53 + 1]])
+
+
+@pytest.mark.parametrize(
+    ("scores", "options"),
+    [
+        ([[1.0, np.nan]], {}),
+        (sparse.csr_matrix([[1.0, np.inf]]), {}),
+        ([1.0], {}),
+        ([["a"]], {}),
+        ([[1.0]], {"k": 0}),
+        ([[1.0]], {"ties": "random"}),
+        ([[1.0]], {"seen": sparse.csr_matrix((2, 1))}),
+        (sparse.coo_matrix(([1.0, 2.0], ([0, 0], [1, 1]))), {}),
+        (WHOLE, {}),
+        (sparse.csr_matrix(WHOLE), {}),
+        (WHOLE.astype(np.uint64), {}),
+    ],
+)
+def test_refuses_scores(scores, options):
+    with raises(InvalidDataError):
+        Rankings.from_scores(scores, **options)
+
+
+def test_refuses_scores_and_ties_of_frames():
+    df = pd.DataFrame({"user": [1, 1], "item": [1, 2], "score": WHOLE[0], "rank": [1, 2]})
+    for kind in ("int64", "Int64", "uint64"):
+        with raises(InvalidDataError, argument="scores"):
+            Rankings.from_frame(df.astype({"score": kind}), score="score")
+    for options in ({"rank": "rank", "ties": "item"}, {"score": "score", "ties": "first"}):
+        with raises(InvalidDataError, argument="ties"):
+            Rankings.from_frame(df, **options)

@@ -31,23 +31,7 @@ DATES += ["01/02/2024"]
 KINDS = ("id", "id", "gain", "time", "text", "number")
 CELLS = [IDS, IDS, NUMBERS, TIMES + DATES, IDS, NUMBERS]
 PLAIN = [IDS[:4], IDS[:4], NUMBERS[:3], TIMES[:3], IDS[:4], NUMBERS[:3]]
-SOUP = [
-    "a",
-    "1",
-    ",",
-    ",",
-    '"a"',
-    '"',
-    '""',
-    '"a,b"',
-    "\n",
-    "\n",
-    " ",
-    "\ufeff",
-    "::",
-    "\t",
-    "\x1f",
-]
+SOUP = [*'a1"\t\x1f\ufeff ,,\n\n', '"a"', '""', '"a,b"', "::"]
 
 
 @st.composite
@@ -96,6 +80,9 @@ def refuse(*_):
     st.sampled_from([20, 2**20]),
     st.sampled_from([1, 2]),
 )
+@example(("a,b,1,2024-01-01T10Z,t,2\n", ","), [0, 3], "error", 2**20, 1)
+@example(("a,b,1,2024-01-01T10Z,t,2\na,b,1,2024-01-01,t,2\n", ","), [0, 3], "error", 2**20, 1)
+@example(('"a"\n"b"\n', ","), [0], "error", 2**20, 1)
 def test_arrow_reads_what_lines_hold(tmp_path_factory, drawn, columns, bad, size, n_threads):
     content, sep = drawn
     path = tmp_path_factory.getbasetemp() / "drawn.csv"

@@ -16,6 +16,7 @@ from sparse_eval.inputs.paths import Kind, kind_of
 
 RUN = "u2 Q0 milk 1 0.5 als\nu1 Q0 eggs 1 2 als\nu2 Q0 eggs 2 0.75 als\nu2 Q0 9 3 -1e1 als\n"
 QRELS = "u2 0 milk 2\nu1 0 eggs 0\nu2 0 9 0.5\nu2 1 eggs -2\n"
+JUDGED = {("u2", "milk"): 2.0, ("u1", "eggs"): 0.0, ("u2", "9"): 0.5}
 
 #: What a label may hold: anything but white space and what cannot be in, or start, a file.
 TEXT = st.text(
@@ -28,16 +29,6 @@ TEXT = st.text(
 USERS = TEXT.filter(lambda text: not text.startswith("#"))
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(content, name="file.txt"):
-        path = tmp_path / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    return write
-
-
 def lists(rankings):
     """Return the list of each user, by label."""
     return rankings.to_frame().groupby("user")["item"].agg(list).to_dict()
@@ -45,12 +36,9 @@ def lists(rankings):
 
 def judgements(relevance):
     """Return the gain of each pair, by label."""
-    n_users, n_items = relevance.shape
-    users = range(n_users) if relevance.users is None else relevance.users.tolist()
-    items = range(n_items) if relevance.items_index is None else relevance.items_index.tolist()
-    rows = np.repeat(np.arange(n_users), np.diff(relevance.indptr))
-    triples = zip(rows, relevance.items, relevance.gains, strict=True)
-    return {(users[row], items[item]): float(gain) for row, item, gain in triples}
+    users = np.repeat(relevance.users.to_numpy(), np.diff(relevance.indptr))
+    pairs = zip(users, relevance.items_index[relevance.items], strict=True)
+    return dict(zip(pairs, relevance.gains.tolist(), strict=True))
 
 
 # ------------------------------------------------------------------------------- reading
@@ -67,18 +55,16 @@ def judgements(relevance):
     ],
 )
 def test_reads_any_white_space_line_ends_and_compression(write, name, change):
-    found = lists(trec.read_run(write(change(RUN), name)))
+    found = lists(trec.read_run(write(name, change(RUN))))
     assert found == {"u1": ["eggs"], "u2": ["eggs", "milk", "9"]}  # by score, whatever the ranks
-    relevance = trec.read_qrels(write(change(QRELS), name))
-    assert judgements(relevance) == judgements(trec.read_qrels(write(QRELS)))
+    assert judgements(trec.read_qrels(write(name, change(QRELS)))) == JUDGED
 
 
 def test_orders_equal_scores_by_id(write):
     # The order of bytes, as trec_eval compares: "10" before "9", and "Z" before "a" before "é".
     ids = ["9", "10", "é", "a", "Z", "\U0001f600", "\uffff"]
-    path = write("".join(f"u Q0 {item} 1 0.5 tag\n" for item in ids))
+    path = write("run", "".join(f"u Q0 {item} 1 0.5 tag\n" for item in ids))
     ascending = ["10", "9", "Z", "a", "é", "\uffff", "\U0001f600"]
-    assert sorted(ids, key=str.encode) == ascending
     assert lists(trec.read_run(path)) == {"u": ascending}
     assert lists(trec.read_run(path, ties="item_descending")) == {"u": ascending[::-1]}
     average = trec.read_run(path, ties="average")
@@ -88,83 +74,68 @@ def test_orders_equal_scores_by_id(write):
 
 
 def test_negative_gains_are_no_judgements(write):
-    relevance = trec.read_qrels(write(QRELS))
-    assert judgements(relevance) == {
-        ("u2", "milk"): 2.0,
-        ("u1", "eggs"): 0.0,
-        ("u2", "9"): 0.5,
-    }
-    # A user who has nothing else is among the judged ones, and counts 0 by trec_eval's convention.
-    more = trec.read_qrels(write(QRELS + "u3 0 milk -1\nu3 0 eggs -2\n"))
-    assert judgements(more) == judgements(relevance) | {("u3", "milk"): 0, ("u3", "eggs"): 0}
+    path = write("qrels", QRELS)
+    relevance = trec.read_qrels(path)
+    assert judgements(relevance) == JUDGED
     assert relevance.n_relevant.tolist() == [0, 2]
-    assert judgements(trec.read_qrels(write(QRELS), threshold=1))["u2", "9"] == 0.0
+    # A user who has nothing else is among the judged ones, and counts 0 by trec_eval's convention.
+    more = trec.read_qrels(write("more", QRELS + "u3 0 milk -1\nu3 0 eggs -2\n"))
+    assert judgements(more) == JUDGED | {("u3", "milk"): 0, ("u3", "eggs"): 0}
+    assert judgements(trec.read_qrels(path, threshold=1)) == JUDGED | {("u2", "9"): 0.0}
     with raises(InvalidDataError):
-        trec.read_qrels(write(QRELS), threshold=3)
+        trec.read_qrels(path, threshold=3)
 
 
 def test_skips_comments_and_what_follows_the_sixth_field(write):
+    plain = lists(trec.read_run(write("plain", RUN)))
     longer = RUN.replace(" als\n", " als of May, 64 factors\n")
-    lines = longer.splitlines()
-    commented = "\n".join(["# by ALS", "#", *lines[:1], "  # u2 Q0 milk", *lines[1:], "#end"])
+    commented = f"# by ALS\n#\n{longer}  # u2 Q0 milk\n#end"
     for text in (longer, commented):
-        path = write(text)
-        assert lists(trec.read_run(path)) == lists(trec.read_run(write(RUN, "plain")))
+        path = write("run", text)
+        assert lists(trec.read_run(path)) == plain
         assert kind_of(path) is Kind.RUN
-    judged = write("# judged in May\n" + QRELS + "#\n# u2 0 milk many\n")
-    assert judgements(trec.read_qrels(judged)) == judgements(trec.read_qrels(write(QRELS, "plain")))
+    judged = write("qrels", f"# judged in May\n{QRELS}#\n# u2 0 milk many\n")
+    assert judgements(trec.read_qrels(judged)) == JUDGED
     assert kind_of(judged) is Kind.QRELS
-    for read in (trec.read_run, trec.read_qrels):
-        with raises(InvalidFileError):
-            read(write("# none\n\n#\n"))
-
-
-def test_numbers_alone_are_no_run_with_a_long_tag(write):
-    with raises(InvalidFileError):
-        kind_of(write("1 2 3 4 5 6 7 8\n2 3 4 5 6 7 8\n"))
+    with raises(InvalidFileError):  # numbers alone are no run with a long tag
+        kind_of(write("numbers", "1 2 3 4 5 6 7 8\n2 3 4 5 6 7 8\n"))
 
 
 @pytest.mark.parametrize(
     ("read", "text", "line"),
     [
         (trec.read_run, RUN, "u Q0 i 1 0.5"),
-        (trec.read_run, RUN, "u,Q0,i,1,0.5,tag"),
         (trec.read_run, RUN, "u Q0 i 1 high tag"),
-        (trec.read_run, RUN, "u Q0 i 1 nan tag"),
         (trec.read_run, RUN, "u Q0 i 1 1e999 tag"),
         (trec.read_run, RUN, "u Q0 i 1 1_0 tag"),
         (trec.read_run, RUN, "# Q0 i 1 0.5 tag"),
         (trec.read_run, RUN, " #u Q0 i 1 0.5 my tag"),
         (trec.read_qrels, QRELS, "u2 i 1"),
         (trec.read_qrels, QRELS, "u2 0 i 1 1"),
-        (trec.read_qrels, QRELS, "u2 0 i much"),
         (trec.read_qrels, QRELS, "u2 0 i inf"),
         (trec.read_qrels, QRELS, "# judged by 3"),
     ],
 )
 def test_refuses_malformed_lines(write, read, text, line):
     with raises(InvalidFileError, line=6):
-        read(write(text + "\n" + line + "\n" + text.replace("u", "v")))
+        read(write("a", text + "\n" + line + "\n" + text.replace("u", "v")))
 
 
 def test_names_a_repeated_pair(write):
     with raises(InvalidFileError, user="z"):
-        trec.read_qrels(write("z 0 y 1\na 0 b 1\nz 0 y 1"))
+        trec.read_qrels(write("qrels", "z 0 y 1\na 0 b 1\nz 0 y 1"))
     with raises(InvalidFileError, user="u2"):
-        trec.read_run(write(RUN + "\nu2 Q0 milk 9 9 tag\n"))
+        trec.read_run(write("run", RUN + "\nu2 Q0 milk 9 9 tag\n"))
 
 
 @pytest.mark.parametrize("read", [trec.read_run, trec.read_qrels])
 def test_refuses_unreadable_files(write, read, tmp_path):
-    for content in ("", " \n\t\n"):
+    paths = [write("blank", " \n\t\n"), write("comments", "# none\n\n#\n")]
+    for path in (*paths, tmp_path, str(tmp_path / "nothing")):
         with raises(InvalidFileError):
-            read(write(content))
-    with raises(InvalidFileError):
-        read(tmp_path)
-    with raises(InvalidFileError):
-        read(str(tmp_path / "nothing"))
+            read(path)
     with raises(InvalidFileError, line=2):
-        read(write(b"u 0 i 1\nu 0 \xff 1\n"))
+        read(write("latin", b"u 0 i 1\nu 0 \xff 1\n"))
 
 
 # ------------------------------------------------------------------------------- writing
@@ -177,14 +148,8 @@ LISTS = st.dictionaries(
 
 @given(LISTS, st.sampled_from(["a.run", "a.run.gz"]))
 def test_reads_back_the_lists_it_wrote(tmp_path_factory, expected, name):
-    frame = pd.DataFrame(
-        [
-            (user, item, rank)
-            for user, row in expected.items()
-            for rank, item in enumerate(row, start=1)
-        ],
-        columns=["user", "item", "rank"],
-    )
+    rows = [(user, item, rank) for user in expected for rank, item in enumerate(expected[user], 1)]
+    frame = pd.DataFrame(rows, columns=["user", "item", "rank"])
     path = tmp_path_factory.mktemp("run") / name
     rankings = Rankings.from_frame(frame, rank="rank")
     trec.write_run(rankings, path)
@@ -193,7 +158,6 @@ def test_reads_back_the_lists_it_wrote(tmp_path_factory, expected, name):
         assert lists(back) == expected
         assert back.users.equals(rankings.users)
         assert back.items_index.equals(rankings.items_index)
-        assert (back.to_positions() != rankings.to_positions()).nnz == 0
 
 
 @given(
@@ -223,44 +187,36 @@ def test_equal_content_gives_equal_compressed_files(tmp_path):
     assert (tmp_path / "a.run.GZ").read_bytes() == (tmp_path / "b.run.gz").read_bytes()
 
 
-def test_refuses_lists_that_a_run_cannot_hold(tmp_path):
+def test_refuses_what_a_run_or_judgements_cannot_hold(tmp_path):
     path = tmp_path / "run"
     path.write_text("as it was")
     held_out = sparse.csr_matrix([[0, 1, 2], [1, 0, 3]])
-    with raises(InvalidDataError, user=1):
-        trec.write_run(Rankings.from_positions(held_out), path)
-    hits = Rankings.from_topk([[5, -1, 6]])
-    with raises(InvalidDataError, user=0):
-        trec.write_run(hits, path)
-    with raises(InvalidDataError):
-        trec.write_run(Rankings.from_scores([[1.0, 1.0]], ties="average"), path)
-    with raises(InvalidDataError):
-        trec.write_run(Rankings.from_topk(np.empty((2, 0), int)), path)
-    with raises(InvalidDataError):
-        trec.write_qrels(Relevance.from_csr(sparse.csr_matrix((2, 3))), path)
+    for lists_, user in (
+        (Rankings.from_positions(held_out), 1),
+        (Rankings.from_topk([[5, -1, 6]]), 0),
+        (Rankings.from_scores([[1.0, 1.0]], ties="average"), None),
+        (Rankings.from_topk(np.empty((2, 0), int)), None),
+    ):
+        with raises(InvalidDataError, user=user):
+            trec.write_run(lists_, path)
+    equal_as_text = Relevance.from_csr(sparse.csr_matrix([[1], [1]]), users=[7, "7"])
+    for relevance in (Relevance.from_csr(sparse.csr_matrix((2, 3))), equal_as_text):
+        with raises(InvalidDataError):
+            trec.write_qrels(relevance, path)
     assert path.read_text() == "as it was"
 
 
 @pytest.mark.parametrize(
-    "label", ["", " ", "a b", "a\tb", "a\n", "\r", "a\0", "\ufeffa", "\u2028", "\ud800"]
+    "label", ["", " ", "a b", "a\tb", "\r", "a\0", "\ufeffa", "\u2028", "\ud800"]
 )
 def test_refuses_labels_that_a_field_cannot_hold(tmp_path, label):
-    matrix = sparse.csr_matrix([[1, 0], [0, 1]])
     for users, items in ((["u", label], ["i", "j"]), (["u", "v"], ["i", label])):
-        relevance = Relevance.from_csr(
-            matrix, users=pd.Index(users, dtype=object), items=pd.Index(items, dtype=object)
-        )
+        relevance = Relevance.from_csr(sparse.csr_matrix(np.eye(2)), users=users, items=items)
         with raises(InvalidDataError):
             trec.write_qrels(relevance, tmp_path / "qrels")
     with raises(InvalidDataError):
         trec.write_run(Rankings.from_topk([[1]]), tmp_path / "run", tag=label)
     assert not list(tmp_path.iterdir())
-
-
-def test_refuses_labels_that_are_equal_as_text(tmp_path):
-    relevance = Relevance.from_csr(sparse.csr_matrix([[1], [1]]), users=[7, "7"])
-    with raises(InvalidDataError):
-        trec.write_qrels(relevance, tmp_path / "qrels")
 
 
 def test_only_a_user_could_be_a_comment(tmp_path):
