@@ -5,19 +5,14 @@ from dataclasses import replace
 import numba
 import numpy as np
 import pytest
-import retrieval_oracle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from retrieval_cases import (
-    DTYPES,
     KINDS,
-    SCALES,
     SEEN,
     Case,
     cases,
     cases_of_any_floats,
-    check_ranks,
-    check_top_k,
     cut_into,
     make_case,
     make_factors,
@@ -34,62 +29,23 @@ from sparse_eval.kernels.candidates import COMPARED
 NEAR_TIES = pytest.param("near_ties", marks=pytest.mark.slow)  # nothing can be pruned
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("kind", KINDS)
-def test_both_oracles_agree(kind, dtype):
-    rng = np.random.default_rng(1)
-    for scale in SCALES[dtype]:
-        users, items = make_factors(rng, kind, (2, 30, 5), dtype, scale)
-        case = make_case(rng, users, items, 5)
-        given_to_both = users, items, case.allowed
-        plain = retrieval_oracle.orders(*given_to_both)
-        for one, other in zip(plain, retrieval_oracle.orders_of_many(*given_to_both), strict=True):
-            assert one[0].tolist() == other[0].tolist()
-            assert one[1].tobytes() == other[1].tobytes()
-
-
 @given(cases(), tilings(), threads)
-def test_lists_agree_with_the_oracle(case, tiling, num_threads):
+def test_lists_and_ranks(case, tiling, num_threads):
     with cut_into(tiling):
-        result = case.top_k(num_threads=num_threads)
-    check_top_k(case, result, k=case.k)
-
-
-@given(cases(), tilings(), threads)
-def test_ranks_agree_with_the_oracle(case, tiling, num_threads):
-    with cut_into(tiling):
-        result = case.ranks(case.k, num_threads=num_threads)
-        full = case.ranks(num_threads=num_threads)
-    check_ranks(case, result, k=case.k)
-    check_ranks(case, full)
+        case.check(num_threads=num_threads)
 
 
 @settings(max_examples=20)
 @given(cases_of_any_floats(), tilings())
-def test_lists_and_ranks_of_any_floats_agree_with_the_oracle(case, tiling):
+def test_lists_and_ranks_of_any_floats(case, tiling):
     with cut_into(tiling):
-        lists, ranks, full = case.top_k(), case.ranks(case.k), case.ranks()
-    check_top_k(case, lists, k=case.k)
-    check_ranks(case, ranks, k=case.k)
-    check_ranks(case, full)
+        case.check()
 
 
-@st.composite
-def cases_of_candidates(draw):
-    case = draw(cases())
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    share = draw(st.sampled_from([0.0, 0.1, 0.5, 1.0]))
-    own = [np.flatnonzero(row).tolist() for row in rng.random(case.shape) < share]
-    return replace(case, among=None, own=own)
-
-
-@given(cases_of_candidates(), threads)
-def test_lists_and_ranks_among_candidates_agree_with_the_oracle(case, num_threads):
-    orders = case.orders()
-    check_top_k(case, case.top_k(num_threads=num_threads), k=case.k, orders=orders)
-    ranks = case.ranks(case.k, num_threads=num_threads)
-    check_ranks(case, ranks, k=case.k, orders=orders)
-    check_ranks(case, case.ranks(num_threads=num_threads), orders=orders)
+@given(cases(), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.1, 0.5, 1.0]), threads)
+def test_lists_and_ranks_among_candidates_of_each_user(case, seed, share, num_threads):
+    mask = np.random.default_rng(seed).random(case.shape) < share
+    replace(case, candidates=mask).check(num_threads=num_threads)
 
 
 @pytest.mark.slow  # if the kernels run as Python
@@ -98,12 +54,7 @@ def test_thousands_of_items_of_every_kind(kind):
     rng = np.random.default_rng(3)
     f = 200 if kind == "absorbed" else 12
     users, items = make_factors(rng, kind, (150, 2500, f), cold=0.02)
-    case = make_case(rng, users, items, 20)
-    orders = case.orders()
-    for k in (1, 20, 600):
-        check_top_k(case, case.top_k(k), k=k, orders=orders)
-        check_ranks(case, case.ranks(k), k=k, orders=orders)
-    check_ranks(case, case.ranks(), orders=orders)
+    make_case(rng, users, items, 20).check(1, 20, 600)
 
 
 @pytest.mark.parametrize("kind", ["popular", "unit", NEAR_TIES])
@@ -112,11 +63,8 @@ def test_groups_of_users_and_threads(kind):
     n_users = 30 if numba.config.DISABLE_JIT else 400 if kind == "near_ties" else 1100
     users, items = make_factors(rng, kind, (n_users, 3000, 12), cold=0.02)
     case = make_case(rng, users, items, 20)
-    orders = case.orders()
+    case.check(num_threads=1)
     one = results_of(case, num_threads=1)
-    check_top_k(case, case.top_k(num_threads=1), k=20, orders=orders)
-    check_ranks(case, case.ranks(case.k, num_threads=1), k=20, orders=orders)
-    check_ranks(case, case.ranks(num_threads=1), orders=orders)
     for tiling in ({}, dict.fromkeys(["small_catalogue", "easy_for_few", "worth_keeping"], 0)):
         with cut_into(tiling):  # in order, and in groups
             for num_threads in (1, 2, 7, None):
@@ -131,11 +79,7 @@ def test_lists_of_every_length(f):
     items[1000:2000] = items[:1000]  # every long vector twice,
     items[2000:2200] = items[0]  # and one of them more often than a list is long
     for seen in SEEN:
-        case = make_case(rng, users, items, 1, seen)
-        orders = case.orders()
-        for k in (1, 100, 700, 3001):
-            check_top_k(case, case.top_k(k), k=k, orders=orders)
-            check_ranks(case, case.ranks(k), k=k, orders=orders)
+        make_case(rng, users, items, 1, seen).check(1, 100, 700, 3001)
 
 
 @pytest.mark.slow
@@ -144,17 +88,11 @@ def test_real_factors(gowalla):
     with np.load(gowalla / "als64.npz", allow_pickle=False) as model:
         factors = model["user_factors"], model["item_factors"]
     case = Case(*factors, 20, train.matrix().csr, test.matrix().csr)
-    sample = np.random.default_rng(8).permutation(len(case.users))[:300]
-    sampled = replace(
-        case,
-        users=case.users[sample],
-        seen=case.seen[sample],
-        held_out=case.held_out[sample],
-    )
-    orders = sampled.orders()
-    check_top_k(sampled, case.top_k(users=sample), k=20, orders=orders)
-    check_ranks(sampled, sampled.ranks(sampled.k), k=20, orders=orders)
-    check_ranks(sampled, sampled.ranks(), orders=orders)
+    some = np.random.default_rng(8).permutation(len(case.users))[:300]
+    sides = {name: getattr(case, name)[some] for name in ("users", "seen", "held_out")}
+    sampled = replace(case, **sides)
+    sampled.check()
+    sampled.check_top_k(case.top_k(users=some), 20)
 
 
 MUCH_HELD_OUT = ["whole", "duplicates", "near_ties", "normal"]
@@ -166,9 +104,8 @@ def much_held_out(kind):
     users, items = make_factors(rng, kind, (5, 900, 3))
     case = make_case(rng, users, items, 10)
     held = rng.random(case.shape) < np.array([[0.9], [0.5], [0.01], [0.4], [1.0]])
-    held[case.seen.nonzero()] = False
-    for user in range(len(users)):
-        held[user, case.seen[user].indices] = False  # stored zeros are seen, too
+    seen = case.seen.tocoo()
+    held[seen.row, seen.col] = False  # stored zeros are seen, too
     assert (held.sum(axis=1) > COMPARED).sum() == 4
     return replace(case, held_out=to_csr(held, held))
 
@@ -176,25 +113,19 @@ def much_held_out(kind):
 @pytest.mark.parametrize("most", [0, 300, pytest.param(4096, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", MUCH_HELD_OUT)
 def test_ranks_of_many_held_out_items(kind, most):
-    case = much_held_out(kind)
-    orders = case.orders()
     with cut_into({"most_held_out": most, "plain_candidates": 250, "plain_users": 2}):
-        check_ranks(case, case.ranks(), orders=orders)
-        for k in (10, 301, 800):
-            check_ranks(case, case.ranks(k), k=k, orders=orders)
+        much_held_out(kind).check(10, 301, 800)
 
 
 @pytest.mark.parametrize("kind", MUCH_HELD_OUT)
 def test_candidates_and_functions_rank_alike(kind):
     case = much_held_out(kind)
-    orders = case.orders()
-    own = replace(case, own=[list(range(900))] * len(case.users))
-    check_ranks(own, own.ranks(), orders=orders)
+    own = replace(case, candidates=np.ones(case.shape, bool))
+    case.check_ranks(own.ranks())
     scores = np.zeros(case.shape)
     for factor in range(case.users.shape[1]):  # in the order of the factors
         scores += case.users[:, factor, None].astype(float) * case.items[:, factor].astype(float)
-    scorer = se.Scorer(lambda users: scores[users])
-    check_ranks(case, se.ranks(scorer, case.held_out, seen=case.seen), orders=orders)
+    case.check_ranks(se.ranks(se.Scorer(scores), case.held_out, seen=case.seen))
 
 
 @pytest.mark.slow  # if the kernels run as Python
@@ -204,9 +135,6 @@ def test_time_grows_as_the_input_does():
     rng = np.random.default_rng(0)
     held_out = sparse.csr_matrix(np.ones((1, n_items), np.float32))
     factors = np.ones((1, 1), np.float32), rng.random((n_items, 1), np.float32)
-    ranks = se.ranks(factors, held_out)
+    ranks, among = (se.ranks(factors, held_out, candidates=own) for own in (None, held_out))
     assert ranks.positions.tolist() == list(range(1, n_items + 1))
-    candidates = sparse.csr_matrix(np.ones((1, n_items), np.float32))
-    assert se.ranks(factors, held_out, candidates=candidates).items.tolist() == (
-        ranks.items.tolist()
-    )
+    assert among.items.tolist() == ranks.items.tolist()

@@ -29,7 +29,6 @@ class Case:
     kind: str
     train: sparse.csr_matrix
     weights: np.ndarray
-    held_out: sparse.csr_matrix
     k: int
     exclude: list[int] | None
 
@@ -37,59 +36,46 @@ class Case:
     def shape(self):
         return self.train.shape
 
-    def ranker(self, num_threads):
-        options = Options(self.train, None, self.exclude, num_threads, progress=False)
-        return ScoreSearch(self.scores(), options)
-
     def scores(self):
         weights = self.weights.astype(np.float32 if "single" in self.kind else np.float64)
         if "function" not in self.kind:
             given = sparse.csc_matrix(weights) if "sparse" in self.kind else weights
             return ItemScores(self.train, check_weights(given))
-        table = np.array(self.table(), weights.dtype)
+        table = self.table().astype(weights.dtype)
         return FunctionScores(lambda users: table[users], np.arange(self.shape[0]), self.shape[1])
 
     def table(self):
         """Every score, added up in the order of the user's items."""
-        table = [[0.0] * self.shape[1] for _ in range(self.shape[0])]
-        for user, row in enumerate(table):
-            for entry in range(self.train.indptr[user], self.train.indptr[user + 1]):
-                weight = float(self.train.data[entry])
-                for item in range(self.shape[1]):
-                    value = float(self.weights[self.train.indices[entry], item])
-                    row[item] += weight * value
+        table = np.zeros(self.shape)
+        for user, item, value in zip(*self.train.tocoo().coords, self.train.data, strict=True):
+            table[user] += value * self.weights[item]
         return table
 
     def orders(self):
         """Each user's candidates with minus their scores, the best first."""
-        left_out = set(self.exclude or ())
-        orders = []
-        for user, row in enumerate(self.table()):
-            seen = self.train.indices[self.train.indptr[user] : self.train.indptr[user + 1]]
-            items = set(range(self.shape[1])) - set(seen.tolist()) - left_out
-            orders.append(sorted((-row[item], item) for item in items))
-        return orders
+        seen = np.split(self.train.indices, self.train.indptr[1:-1])
+        for row, own in zip(self.table().tolist(), seen, strict=True):
+            items = set(range(self.shape[1])) - {*own.tolist(), *(self.exclude or ())}
+            yield sorted((-row[item], item) for item in items)
 
 
 @st.composite
 def cases(draw):
     kind = draw(st.sampled_from(KINDS))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n_users = draw(st.integers(1, 6))
-    n_items = draw(st.one_of(st.integers(1, 12), st.integers(30, 120)))
+    n_items = draw(st.sampled_from([1, 4, 12, 120]))
+    shape = draw(st.integers(1, 6)), n_items
     ties = draw(st.booleans())
     weights = rng.integers(-2, 3, (n_items, n_items)) / (2 if ties else 1)
     if not ties and "function" not in kind:
         weights = rng.standard_normal((n_items, n_items)).astype(np.float32).astype(np.float64)
-    shape = (n_users, n_items)
     seen = rng.random(shape) < draw(st.sampled_from([0.0, 0.2, 0.9, 1.0]))
     train = to_csr(seen, rng.integers(-1, 4, shape))  # with explicit zeros
-    held_out = to_csr(rng.random(shape) < 0.3, rng.integers(0, 3, shape))
     exclude = None
     if n_items > 3 and draw(st.booleans()):
         exclude = rng.integers(n_items, size=n_items // 4).tolist()
     k = draw(st.one_of(st.integers(1, 5), st.integers(1, n_items + 3)))
-    return Case(kind, train, weights, held_out, k, exclude)
+    return Case(kind, train, weights, k, exclude)
 
 
 def to_csr(mask, values):
@@ -111,7 +97,7 @@ def test_lists_are_those_of_sorting_everything(case, n, size):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "CELLS_OF_THREAD", size)
         patch.setattr(module, "CELLS_OF_CALL", size)
-        ranker = case.ranker(n)
+        ranker = ScoreSearch(case.scores(), Options(case.train, None, case.exclude, n))
         lists, left_out = ranker.lists(case.k, np.arange(case.shape[0]))
     assert (lists.ids.dtype, lists.scores.dtype) == (np.int32, np.float64)
     for user, order in enumerate(case.orders()):
@@ -140,26 +126,17 @@ def test_names_a_score_that_is_not_finite(value):
     assert all_lists(scores, 1, seen, None, [1]).ids.ravel().tolist() == [3, 3, 3]
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.int64, np.uint64])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint64])
 def test_whole_numbers_are_scores(dtype):
     table = np.array([[3, 0, 7, 1], [5, 100, 2, 4]], dtype)
     lists = all_lists(FunctionScores(lambda users: table[users], np.arange(2), 4), 2)
     assert lists.ids.tolist() == [[2, 0], [1, 0]]
     assert lists.scores.tolist() == [[7.0, 3.0], [100.0, 5.0]]
-    large = np.array([[2**53, -(2**53), 0, 1]])
-    one = all_lists(FunctionScores(lambda users: large, np.arange(1), 4), 4)
-    assert one.scores.tolist() == [[2.0**53, 1.0, 0.0, -(2.0**53)]]
 
 
 @pytest.mark.parametrize(
     "returned",
-    [
-        np.zeros((2, 3)),
-        np.zeros((2, 4), bool),
-        None,
-        np.ma.masked_array(np.zeros((2, 4))),
-        sparse.csr_matrix((2, 4)),
-    ],
+    [np.zeros((2, 3)), np.zeros((2, 4), bool), None, np.full((2, 4), 2**53 + 1)],
 )
 def test_refuses_what_is_no_block_of_scores(returned):
     scores = FunctionScores(lambda users: returned, np.arange(2), 4)
@@ -171,25 +148,20 @@ def test_a_function_is_asked_for_the_same_users_wherever_blocks_begin():
     n_items = 1 << 14
     step = users_per_call(n_items)
     assert step * n_items <= module.CELLS_OF_CALL < 2 * step * n_items
-    asked = []
+    asked, table = [], np.zeros((step, n_items), np.float32)
+    table.flags.writeable = False
 
     def score(users):
         asked.append(users.tolist())
         users[:] = -1  # it may do with them what it likes
-        return np.zeros((len(users), n_items), np.float32)
+        return table[: len(users)]
 
     rows = np.arange(0, 3 * step, 3)
-    ScoreSearch(FunctionScores(score, np.arange(3 * step), n_items), Options()).lists(1, rows)
+    seen = sparse.eye(3 * step, n_items, format="csr")
+    scores = FunctionScores(score, np.arange(3 * step), n_items)
+    ScoreSearch(scores, Options(seen)).lists(1, rows)
     assert [user for users in asked for user in users] == rows.tolist()
     assert [users[0] // step for users in asked] == [0, 1, 2]
-
-
-def test_what_a_function_returns_is_not_changed():
-    table = np.arange(6.0).reshape(2, 3)
-    kept = table.copy()
-    seen = sparse.csr_matrix(np.eye(2, 3))
-    all_lists(FunctionScores(lambda users: table, np.arange(2), 3), 2, seen)
-    assert (table == kept).all()
 
 
 def mapped_bytes(path):
