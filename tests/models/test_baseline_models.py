@@ -1,6 +1,5 @@
 """Popularity, random, item neighbours and EASE, against their definitions in plain NumPy."""
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -8,18 +7,13 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from implicit.nearest_neighbours import CosineRecommender
 from raising import raises
 from scipy import sparse
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.models import baselines
-
-
-@pytest.fixture(scope="module")
-def holdout():
-    clicks = se.datasets.synthetic(n_users=150, n_items=80, n_interactions=2500, seed=3)
-    return se.split.random(clicks, fraction=0.3, seed=0)
 
 
 def test_popularity_counts_users():
@@ -29,24 +23,21 @@ def test_popularity_counts_users():
 
 
 def test_random_depends_on_ids_and_seed_alone(holdout):
-    model = se.baselines.random(holdout, seed=7)
-    lists = se.recommend(model, holdout, k=80).set_index(["user", "item"])["score"]
-    scores = lists.to_numpy()
-    assert abs(scores.mean() - 0.5) < 0.02
-    assert abs(scores.var() - 1 / 12) < 0.005
-    assert len(np.unique(scores)) == len(scores)
-    frame = holdout.train.tocoo()
-    frame = pd.DataFrame({"user": holdout.users[frame.row], "item": holdout.items[frame.col]})
-    turned = se.Interactions.from_frame(frame[::-1])
-    again = se.recommend(se.baselines.random(turned, seed=7), turned, k=80)
-    again = again.set_index(["user", "item"])["score"]
-    assert again.sort_index().equals(lists.loc[again.index].sort_index())
-    other = se.recommend(se.baselines.random(holdout, seed=8), holdout, k=80)["score"]
-    assert not np.isin(other, scores).any()
-    ev = se.evaluate_model(model, holdout, "ndcg@10")
+    def scores(data, seed=7):
+        lists = se.recommend(se.baselines.random(data, seed=seed), data, k=80)
+        return lists.set_index(["user", "item"])["score"].sort_index()
+
+    found = scores(holdout)
+    assert abs(found.mean() - 0.5) < 0.02
+    assert abs(found.var() - 1 / 12) < 0.005
+    assert found.is_unique
+    coo = holdout.train.tocoo()
+    frame = pd.DataFrame({"user": holdout.users[coo.row], "item": holdout.items[coo.col]})
+    turned = scores(se.Interactions.from_frame(frame[::-1]))
+    assert turned.equals(found.loc[turned.index])
+    assert not scores(holdout, seed=8).isin(found).any()
+    ev = se.evaluate_model(se.baselines.random(holdout, seed=7), holdout, "ndcg@10")
     assert ev["ndcg@10"] == pytest.approx(ev.random("ndcg@10")[0], abs=0.03)
-    with raises(InvalidDataError, argument="seed"):
-        se.baselines.random(holdout, seed=-1)
 
 
 @given(
@@ -77,17 +68,10 @@ def test_item_knn(seed, neighbors, shrinkage, at_once):
 
 
 def test_item_knn_is_that_of_implicit(holdout):
-    from implicit.nearest_neighbours import CosineRecommender
-
-    train = holdout.train.csr.astype(np.float64)
-    theirs = CosineRecommender(K=81)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it converts what its own normalize returns
-        theirs.fit(train, show_progress=False)
-    similarity = theirs.similarity.toarray()
-    np.fill_diagonal(similarity, 0.0)
-    ours = se.baselines.item_knn(train, neighbors=80).weights.toarray()
-    assert np.allclose(ours, similarity, rtol=1e-12)
+    theirs = se.train_model(CosineRecommender(K=81), holdout.train).similarity.toarray()
+    np.fill_diagonal(theirs, 0.0)
+    ours = se.baselines.item_knn(holdout, neighbors=80).weights.toarray()
+    assert np.allclose(ours, theirs, rtol=1e-12)
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.5, 250.0]), st.sampled_from([1, 3, 1024]))
@@ -114,6 +98,7 @@ def test_refuses_what_cannot_be_trained_on(holdout):
         lambda: se.baselines.item_knn(holdout, shrinkage=-1),
         lambda: se.baselines.ease(holdout, regularization=0),
         lambda: se.baselines.popularity(holdout.validation),
+        lambda: se.baselines.random(holdout, seed=-1),
     ]:
         with raises(InvalidDataError):
             call()
@@ -122,14 +107,9 @@ def test_refuses_what_cannot_be_trained_on(holdout):
 def recent_by_hand(clicks, held, window, half_life):
     """Count the users of each item by their last event before the cut, one event at a time."""
     end = int(np.datetime64(held.cut, "s").astype(np.int64))
+    events = np.stack([clicks.user_codes, clicks.item_codes, clicks.timestamps], axis=1)
     last = {}
-    assert clicks.timestamps is not None
-    for user, item, time in zip(
-        clicks.user_codes.tolist(),
-        clicks.item_codes.tolist(),
-        clicks.timestamps.tolist(),
-        strict=True,
-    ):
+    for user, item, time in events.tolist():
         if time < end and held.train.csr[user, item]:
             last[user, item] = max(last.get((user, item), time), time)
     counts = [0.0] * clicks.n_items
@@ -143,6 +123,9 @@ def test_recent_popularity_counts_last_events_before_the_cut():
     clicks = se.datasets.synthetic(n_users=150, n_items=80, seed=0)
     held = se.split.temporal(clicks, fraction=0.2)
     week, days = 7 * 86_400, 3 * 86_400
+    order = np.random.default_rng(1).permutation(len(clicks))
+    names = ("user_codes", "item_codes", "values", "timestamps")
+    shuffled = replace(clicks, **{name: getattr(clicks, name)[order] for name in names})
     for options, window, half_life in (
         ({"window": "7D"}, week, np.inf),
         ({"half_life": "3D"}, np.inf, days),
@@ -151,19 +134,9 @@ def test_recent_popularity_counts_last_events_before_the_cut():
         model = se.baselines.popularity(held, interactions=clicks, **options)
         expected = recent_by_hand(clicks, held, window, half_life)
         assert model.item_factors[:, 0] == pytest.approx(expected, rel=1e-12)
-        order = np.random.default_rng(1).permutation(len(clicks))
-        shuffled = replace(
-            clicks,
-            user_codes=clicks.user_codes[order],
-            item_codes=clicks.item_codes[order],
-            values=clicks.values[order],
-            timestamps=clicks.timestamps[order],
-        )
-        again = se.baselines.popularity(held, interactions=shuffled, **options)
-        assert np.array_equal(model.item_factors, again.item_factors)
-    assert 0 < se.evaluate_model(model, held, "ndcg@10")["ndcg@10"] < 1
-    of_part = se.baselines.popularity(held.train, interactions=clicks, **options)
-    assert np.array_equal(model.item_factors, of_part.item_factors)
+        for train, events in ((held, shuffled), (held.train, clicks)):
+            again = se.baselines.popularity(train, interactions=events, **options)
+            assert np.array_equal(model.item_factors, again.item_factors)
     everything = se.baselines.popularity(held, interactions=clicks, window="9999D")
     assert np.array_equal(everything.item_factors, se.baselines.popularity(held).item_factors)
 
@@ -186,17 +159,17 @@ def test_recent_popularity_with_times_far_apart():
 
 
 def test_recent_popularity_without_times_raises():
-    clicks = se.datasets.synthetic(n_users=50, n_items=40, seed=0)
+    clicks, others = (se.datasets.synthetic(n_users=50, n_items=n, seed=0) for n in (40, 41))
     held = se.split.random(clicks, seed=0)
-    for option in ("window", "half_life"):
-        with raises(InvalidDataError, argument=option):
-            se.baselines.popularity(held, **{option: "1D"})
+    for argument, options in (
+        ("window", {"window": "1D"}),
+        ("half_life", {"half_life": "1D"}),
+        ("interactions", {"window": "1D", "interactions": others}),
+        ("window", {"window": 0, "interactions": clicks}),
+        ("window", {"window": "soon", "interactions": clicks}),
+    ):
+        with raises(InvalidDataError, argument=argument):
+            se.baselines.popularity(held, **options)
     frame = pd.DataFrame({"user": [0], "item": [0], "timestamps": [1]})
     with raises(InvalidDataError, argument="window"):
         se.baselines.popularity(frame, window=1)
-    others = se.datasets.synthetic(n_users=50, n_items=41, seed=0)
-    with raises(InvalidDataError, argument="interactions"):
-        se.baselines.popularity(held, window="1D", interactions=others)
-    for wrong in (0, "soon", -1):
-        with raises(InvalidDataError):
-            se.baselines.popularity(held, window=wrong, interactions=clicks)

@@ -63,15 +63,11 @@ def test_a_sweep_names_the_checkpoints(tmp_path):
     assert table["status"].tolist() == ["ok"] * 3
 
 
-def test_earlier_events_are_trusted():
+def test_earlier_events_and_models_without_the_record_are_trusted():
     early, late, whole = (se.train_als(one, factors=4) for one in (EARLY, LATE, CLICKS))
     assert not warns(early, LATE)
     assert warns(late, EARLY)
-    assert warns(whole, EARLY)
     assert warns(whole, LATE)
-
-
-def test_a_model_without_the_record_is_trusted(tmp_path):
     model = AlternatingLeastSquares(4, iterations=2, random_state=0)
     model.fit(OTHER.train.csr, show_progress=False)
     assert not warns(model, HOLDOUT.train.csr, HOLDOUT.validation.csr)
@@ -86,24 +82,20 @@ def test_of_folded_users_what_was_trained_on_counts():
 def test_neither_the_numbering_nor_the_values_count():
     whole = CLICKS.matrix()
     rows, columns = np.random.default_rng(0).permutation(60), np.arange(50)[::-1]
-    assert whole.users is not None
-    assert whole.items is not None
     csr = (whole.csr[rows][:, columns] * 2).sorted_indices()
-    other = LabelledMatrix(csr, whole.users[rows], whole.items[columns])
-    one = TrainedOn.of(whole)
-    assert TrainedOn.of(other)[:2] == one[:2]
+    one, other, wrong = (
+        TrainedOn.of(matrix)
+        for matrix in (
+            whole,
+            LabelledMatrix(csr, whole.users[rows], whole.items[columns]),
+            LabelledMatrix(csr, whole.users, whole.items),
+        )
+    )
+    assert other[:2] == one[:2]
+    assert wrong.digest != one.digest
     assert TrainedOn.parse(str(one)) == one
-    for text in (
-        None,
-        0.5,
-        "",
-        "Gowalla",
-        f"{one}x",
-        "7 ids:00ff",
-        "7 ids:0123456789abcdef 2020-13-40",
-    ):
+    for text in (None, 0.5, "", f"{one}x", "7 ids:00ff", "7 ids:0123456789abcdef 2020-13-40"):
         assert TrainedOn.parse(text) is None
-    assert TrainedOn.of(LabelledMatrix(csr, whole.users, whole.items)).digest != one.digest
 
 
 #: The filters of the test run ignore this warning.
@@ -111,23 +103,17 @@ WITHOUT_IDS = "has no ids, but the data have"
 
 
 @pytest.fixture(scope="module")
-def holdout():
-    return se.split.random(se.datasets.synthetic(n_users=90, n_items=60, seed=0), seed=0)
-
-
-@pytest.fixture(scope="module")
-def models(holdout, tmp_path_factory):
+def models(tmp_path_factory):
     """Return models with and without ids, by name."""
     folder = tmp_path_factory.mktemp("models")
-    with_ids = se.train_als(holdout.train, factors=8)
+    with_ids = se.train_als(HOLDOUT.train, factors=8)
     with_ids.save(folder / "plain.npz")
-    plain = holdout.train.csr
+    plain = HOLDOUT.train.csr
     fitted = AlternatingLeastSquares(8, random_state=0)
-    fitted.fit(holdout.train.csr.astype(np.float32), show_progress=False)
+    fitted.fit(HOLDOUT.train.csr.astype(np.float32), show_progress=False)
     users, items = with_ids.user_factors, with_ids.item_factors
-    ids = {"users": holdout.users, "items": holdout.items}
     scores = users @ items.T
-    weights = np.asarray(se.baselines.ease(holdout).weights)
+    weights = np.asarray(se.baselines.ease(HOLDOUT).weights)
     return {
         "no checkpoint": folder / "plain.npz",
         "no fitted": fitted,
@@ -135,14 +121,12 @@ def models(holdout, tmp_path_factory):
         "no neighbours": se.train_model(CosineRecommender(5), plain),
         "no factors": se.factor_model(users, items),
         "no weights": weights,
-        "no scores": scores,
-        "no items": se.Scorer(scores, users=holdout.users),
+        "no items": se.Scorer(scores, users=HOLDOUT.users),
         "function": lambda rows: scores[rows],
         "with checkpoint": se.save_model(with_ids, folder / "ids.npz"),
         "with trained": with_ids,
-        "with recommender": se.Recommender(with_ids),
-        "with factors": se.factor_model(users, items, **ids),
-        "with ease": se.baselines.ease(holdout),
+        "with factors": se.factor_model(users, items, users=HOLDOUT.users, items=HOLDOUT.items),
+        "with ease": se.baselines.ease(HOLDOUT),
     }
 
 
@@ -151,71 +135,62 @@ def count(call):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
-    found = [str(one.message) for one in caught if WITHOUT_IDS in str(one.message)]
-    assert all("se.save_model" in text for text in found)
-    assert all(one.filename == __file__ for one in caught if WITHOUT_IDS in str(one.message))
+    found = [one for one in caught if WITHOUT_IDS in str(one.message)]
+    assert all(one.filename == __file__ for one in found)
     return len(found)
 
 
-def test_warns_once_for_models_without_ids(holdout, models):
-    plain = holdout.train.csr, holdout.validation.csr
+def test_warns_once_for_models_without_ids(models):
+    plain = HOLDOUT.train.csr, HOLDOUT.validation.csr
     for name, model in models.items():
         expected = int(name.startswith("no "))
-        ways = [{"baselines": True}, {"users": holdout.users[[3, 4]]}]
-        calls = [lambda m=model: se.recommend(m, holdout, k=3)]
+        ways = [{"baselines": True}, {"users": HOLDOUT.users[[3, 4]]}]
+        calls = [lambda m=model: se.recommend(m, HOLDOUT, k=3)]
         if not {"neighbours", "recommender"} & {*name.split()}:
             ways += [{"memory": 10**9}, {"client": ThreadPoolExecutor(2), "baselines": True}]
             calls += [
-                lambda m=model: se.top_k(m, seen=holdout.train, k=3),
-                lambda m=model: se.ranks(m, holdout.validation, seen=plain[0]),
+                lambda m=model: se.top_k(m, seen=HOLDOUT.train, k=3),
+                lambda m=model: se.ranks(m, HOLDOUT.validation, seen=plain[0]),
             ]
         for way in ways:
-            calls.append(lambda m=model, w=way: se.evaluate_model(m, holdout, "ndcg@5", **w))
+            calls.append(lambda m=model, w=way: se.evaluate_model(m, HOLDOUT, "ndcg@5", **w))
         assert [count(call) for call in calls] == [expected] * len(calls), name
         assert count(lambda m=model: se.evaluate_model(m, *plain, "ndcg@5")) == 0
 
 
-def test_warns_once_for_a_sweep(holdout, models, tmp_path):
+def test_warns_once_for_a_sweep(models, tmp_path):
     for name in "ab":
-        factors = se.train_als(holdout.train.csr, factors=4 + (name == "b"))
+        factors = se.train_als(HOLDOUT.train.csr, factors=4 + (name == "b"))
         factors.save(tmp_path / f"{name}.npz")
     paths = [tmp_path / "a.npz", tmp_path / "b.npz", models["with checkpoint"]]
-    for options in (
-        {},
-        {"save": True, "out": tmp_path / "saved"},
-        {"client": ThreadPoolExecutor(2)},
-    ):
-        call = lambda o=options: se.sweep(paths, holdout, "ndcg@5", **o)  # noqa: E731
-        assert count(call) == 1
-    assert count(lambda: se.sweep(paths[2:], holdout, "ndcg@5")) == 0
+    for options in ({"save": True, "out": tmp_path / "saved"}, {"client": ThreadPoolExecutor(2)}):
+        assert count(lambda o=options: se.sweep(paths, HOLDOUT, "ndcg@5", **o)) == 1
+    assert count(lambda: se.sweep(paths[2:], HOLDOUT, "ndcg@5")) == 0
 
 
-def test_no_warning_for_models_that_are_trained_here(holdout, tmp_path):
-    clicks = se.datasets.synthetic(n_users=90, n_items=60, seed=0)
-
+def test_no_warning_for_models_that_are_trained_here(tmp_path):
     def train(matrix, seed):
         model = AlternatingLeastSquares(4, random_state=seed)
         model.fit(matrix.csr.astype(np.float32), show_progress=False)
         return model
 
     def with_callback():
-        callback = se.EvaluationCallback(holdout, "ndcg@5", out=tmp_path)
+        callback = se.EvaluationCallback(HOLDOUT, "ndcg@5", out=tmp_path)
         model = callback.fit(AlternatingLeastSquares(4, iterations=2, random_state=0))
-        se.evaluate_model(model, holdout, "ndcg@5")
+        se.evaluate_model(model, HOLDOUT, "ndcg@5")
+        se.sweep(tmp_path, HOLDOUT, "ndcg@5")
 
-    assert count(lambda: se.cross_validate(clicks, {"als": train}, "ndcg@5", seeds=1)) == 0
+    options = {"splits": [HOLDOUT], "seeds": 1}
+    assert count(lambda: se.cross_validate(None, {"als": train}, "ndcg@5", **options)) == 0
     assert count(with_callback) == 0
-    assert count(lambda: se.sweep(tmp_path, holdout, "ndcg@5")) == 0
 
 
-def test_warns_of_new_users_without_ids(tmp_path):
-    clicks = se.datasets.synthetic(n_users=90, n_items=60, seed=0)
-    holdout = se.split.users(clicks, fraction=0.3, seed=0)
-    model = se.train_als(holdout.train.csr, factors=4)
-    named = se.train_als(holdout.train, factors=4)
-    for some, expected in ((model, 1), (named, 0), (se.baselines.ease(holdout), 0)):
-        assert count(lambda some=some: se.evaluate_model(some, holdout, "ndcg@5")) == expected
-    assert count(lambda: se.fold_in(model, holdout)) == 1
-    assert count(lambda: se.fold_in(named, holdout)) == 0
-    of_items = se.factor_model(model.user_factors, model.item_factors, items=holdout.items)
-    assert count(lambda: se.fold_in(of_items, holdout, regularization=0.1)) == 0
+def test_warns_of_new_users_without_ids():
+    split = se.split.users(CLICKS, seed=0)
+    model, named = (se.train_als(data, factors=4) for data in (split.train.csr, split.train))
+    for some, expected in ((model, 1), (named, 0), (se.baselines.ease(split), 0)):
+        assert count(lambda some=some: se.evaluate_model(some, split, "ndcg@5")) == expected
+    assert count(lambda: se.fold_in(model, split)) == 1
+    assert count(lambda: se.fold_in(named, split)) == 0
+    of_items = se.factor_model(model.user_factors, model.item_factors, items=split.items)
+    assert count(lambda: se.fold_in(of_items, split, regularization=0.1)) == 0

@@ -57,27 +57,21 @@ def fresh(seen):
     return TODAY[[(u, i) not in pairs for u, i in TODAY[["user", "item"]].to_numpy()]]
 
 
-@pytest.mark.parametrize("form", ["frame", "interactions", "relevance", "csv"])
-def test_yesterdays_model_on_todays_clicks(model, form, tmp_path):
+def test_yesterdays_model_on_todays_clicks(model, tmp_path):
     truth = fresh(YESTERDAY)
     expected = by_hand(model, YESTERDAY, truth)
-    train = YESTERDAY
-    validation = truth
-    if form == "interactions":
-        train, validation = map(se.Interactions.from_frame, (train, validation))
-    elif form == "relevance":
-        train, validation = map(se.Relevance.from_frame, (train, validation))
-    elif form == "csv":
-        for name, frame in (("train", train), ("validation", validation)):
-            frame.to_csv(tmp_path / f"{name}.csv", index=False)
-        train, validation = tmp_path / "train.csv", tmp_path / "validation.csv"
-    found = se.evaluate_model(model, train, validation, METRICS)
-    assert found.mean() == expected.mean()
-    assert found.per_user.sort_index().equals(expected.per_user.sort_index())
-    assert found.retrieval is not None
-    users, items = set(YESTERDAY["user"]), set(YESTERDAY["item"])
-    assert found.retrieval.n_unknown_users == len(set(truth["user"]) - users) > 0
-    assert found.retrieval.n_unknown_items == len(set(truth["item"]) - items) > 0
+    YESTERDAY.to_csv(tmp_path / "train.csv", index=False)
+    for train, validation in (
+        (tmp_path / "train.csv", truth),
+        (se.Interactions.from_frame(YESTERDAY), se.Relevance.from_frame(truth)),
+    ):
+        found = se.evaluate_model(model, train, validation, METRICS)
+        assert found.mean() == expected.mean()
+        assert found.per_user.sort_index().equals(expected.per_user.sort_index())
+        assert found.retrieval is not None
+        users, items = set(YESTERDAY["user"]), set(YESTERDAY["item"])
+        assert found.retrieval.n_unknown_users == len(set(truth["user"]) - users) > 0
+        assert found.retrieval.n_unknown_items == len(set(truth["item"]) - items) > 0
 
 
 @pytest.mark.parametrize("metrics", [["ndcg@5"], ["ndcg@5", "coverage@5", "novelty@5"]])
@@ -86,23 +80,22 @@ def test_seen_today_and_unknown_to_the_model(model, metrics):
     truth = fresh(YESTERDAY)[1::2]
     seen = pd.concat([YESTERDAY, fresh(YESTERDAY)[::2]])
     with pytest.warns(UserWarning, match="trained on pairs that are not in train"):
-        whole = se.evaluate_model(model, seen, truth, metrics, baselines=True)
-    with pytest.warns(UserWarning, match="trained on pairs that are not in train"):
-        blocks = se.evaluate_model(model, seen, truth, metrics, baselines=True, memory=10**9)
+        whole, blocks = (
+            se.evaluate_model(model, seen, truth, metrics, baselines=True, memory=memory)
+            for memory in (None, 10**9)
+        )
     assert whole.mean() == blocks.mean()
     assert whole.baselines["popularity"].mean() == blocks.baselines["popularity"].mean()
     assert whole["ndcg@5"] == by_hand(model, seen, truth)["ndcg@5"]
 
 
-@pytest.mark.filterwarnings("ignore:Method expects CSR input")  # implicit's own
 def test_ids_of_models_of_others(tmp_path):
     clicks = se.Interactions.from_frame(YESTERDAY)
-    for maker in (AlternatingLeastSquares(factors=4, random_state=0), CosineRecommender()):
-        maker.fit(clicks.matrix().csr.astype(np.float64), show_progress=False)
-        labels = {"users": clicks.users, "items": clicks.items}
-        if isinstance(maker, CosineRecommender):
-            del labels["users"]
-        path = se.save_model(maker, tmp_path / "model.npz", **labels)
+    labels = {"users": clicks.users, "items": clicks.items}
+    plain = clicks.matrix().csr
+    als, neighbours = se.train_als(plain, factors=4), se.train_model(CosineRecommender(), plain)
+    for maker, ids in ((als, labels), (neighbours, {"items": clicks.items})):
+        path = se.save_model(maker, tmp_path / "model.npz", **ids)
         shuffled = YESTERDAY.sample(frac=1, random_state=3)
         found = se.evaluate_model(path, shuffled, fresh(YESTERDAY), METRICS)
         assert found.mean() == pytest.approx(
@@ -110,23 +103,26 @@ def test_ids_of_models_of_others(tmp_path):
         )
 
 
-def test_refuses_ids_that_do_not_fit(tmp_path):
+def test_refuses_ids_that_do_not_fit(model, tmp_path):
     matrix = se.Interactions.from_frame(YESTERDAY).matrix()
-    plain = matrix.csr
-    numbered = se.train_als(plain, factors=4, iterations=1)
-    with raises(InvalidDataError):
-        se.evaluate_model(numbered, plain, TODAY, METRICS)
-    with raises(InvalidDataError):
-        se.evaluate_model(numbered, YESTERDAY, TODAY, METRICS)
-    with raises(InvalidDataError):
-        se.save_model(numbered, tmp_path / "m.npz", users=["a", "b", "c"])
-    with raises(InvalidDataError):
-        se.save_model(numbered, tmp_path / "m.npz", users=[(n,) for n in range(matrix.shape[0])])
-    assert not list(tmp_path.iterdir())
-    known = se.train_als(matrix, factors=4, iterations=1)
+    plain, n_users = matrix.csr, matrix.shape[0]
+    numbered = model.user_factors, model.item_factors
     numbers = TODAY.assign(user=range(len(TODAY)), item=range(len(TODAY)))
-    with raises(InvalidDataError):
-        se.evaluate_model(known, matrix, numbers, METRICS)
+    path = tmp_path / "m.npz"
+    for call in (
+        lambda: se.evaluate_model(numbered, plain, TODAY, METRICS),
+        lambda: se.evaluate_model(numbered, YESTERDAY, TODAY, METRICS),
+        lambda: se.evaluate_model(model, matrix, numbers, METRICS),
+        lambda: se.save_model(model, path, users=["a", "b", "c"]),
+        lambda: se.save_model(model, path, users=[(n,) for n in range(n_users)]),
+        lambda: se.save_model(model, path, users=dict.fromkeys(range(n_users))),
+        lambda: se.save_model(model, path, users="u" * n_users),
+        lambda: se.save_model(model, path, users=["u"] * n_users),
+    ):
+        with raises(InvalidDataError):
+            call()
+    assert not path.exists()
+    se.save_model(model, path, users=map(str, range(n_users)))
 
 
 def test_a_holdout_stands_for_its_parts():
@@ -138,18 +134,10 @@ def test_a_holdout_stands_for_its_parts():
         se.evaluate_model(model, holdout)
     with raises(InvalidDataError):
         se.evaluate_model(model, holdout, holdout.validation, METRICS)
-
-
-def test_refuses_swapped_parts():
-    holdout = se.split.random(se.Interactions.from_frame(YESTERDAY), seed=0)
-    model = se.train_als(holdout.train, factors=4, iterations=2)
-    for call in (
+    for call in (  # swapped
         lambda: se.evaluate_model(model, holdout.validation, holdout.train, METRICS),
         lambda: se.sweep("x.npz", holdout.validation, holdout.train, METRICS),
         lambda: se.EvaluationCallback(holdout.validation, holdout.train, METRICS),
-        lambda: se.evaluate(
-            se.Rankings.from_topk([[0]]), holdout.validation, "mrr", train=holdout.validation
-        ),
     ):
         with raises(InvalidDataError):
             call()
@@ -201,26 +189,6 @@ def test_the_popularity_ranking_is_of_all_that_train_has():
 def test_a_callback_of_other_data_is_refused():
     holdout = se.split.random(se.Interactions.from_frame(YESTERDAY), seed=0)
     callback = se.EvaluationCallback(holdout, "ndcg@5")
-    order = np.arange(holdout.train.shape[0])[::-1]
-    other = se.Interactions.from_frame(YESTERDAY, users=holdout.users[order]).matrix()
+    other = se.Interactions.from_frame(YESTERDAY, users=holdout.users[::-1]).matrix()
     with raises(InvalidDataError):
         se.train_als(other, factors=2, iterations=1, callback=callback)
-
-
-@pytest.mark.parametrize("ids", [{"x", "y", "z"}, {"x": 1, "y": 2, "z": 3}, "xyz", ["x"] * 3])
-def test_refuses_what_are_no_ids(ids, tmp_path):
-    model = small_model("ab", "xyz")
-    with pytest.raises(InvalidDataError):
-        se.save_model(model, tmp_path / "m.npz", items=ids)
-    model.item_ids = ids
-    with pytest.raises(InvalidDataError):
-        se.evaluate_model(model, pairs("ax"), pairs("ay"), "recall@1")
-    assert se.save_model(small_model("ab", "xyz"), tmp_path / "m.npz", items=iter("zyx")).exists()
-
-
-def test_factors_have_no_ids():
-    model = small_model("ab", "xyz")
-    held = se.Relevance.from_frame(pairs("ay", "by"))
-    with raises(InvalidDataError):
-        se.ranks((model.user_factors, model.item_factors), held)
-    assert se.ranks(model, held, k=3).positions.tolist() == [2, 2]
