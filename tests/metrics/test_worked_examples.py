@@ -40,6 +40,15 @@ def test_reciprocal_rank_of_four_users():
     assert se.evaluate(lists, relevant, "mrr@3")["mrr@3"] == pytest.approx(0.417, abs=5e-4)
 
 
+# Of three pairs as many as in the order of the gains; pairs of equal gains count nowhere.
+@pytest.mark.parametrize(
+    ("gains", "fcp"),
+    [((3, 2, 1), 1), ((2, 3, 1), 2 / 3), ((2, 1, 3), 1 / 3), ((1, 2, 3), 0), ((2, 2, 1), 1)],
+)
+def test_concordant_pairs(gains, fcp):
+    assert of_gains(gains, "fcp@3") == pytest.approx(fcp, rel=1e-12)
+
+
 #: Of each library's figures on Gowalla: the convention that gives them, and our name of each that
 #: has another.
 FIGURES = {
