@@ -19,7 +19,6 @@ import numpy as np
 import pandas as pd
 import scipy
 from scipy.sparse import csr_matrix
-from tables_cases import saved_csr
 
 import sparse_eval as se
 from sparse_eval.metrics import CONVENTIONS, REGISTRY
@@ -55,7 +54,7 @@ def problem():
     )
     return SimpleNamespace(
         lists=se.Rankings.from_topk(ids, shape=shape), graded=gains, zeros=zeros,
-        train=csr_matrix(seen * 1.0), items=items, factors=factors, scores=scores,
+        train=csr_matrix(seen * 1.0), items=items, factors=factors,
     )  # fmt: skip
 
 
