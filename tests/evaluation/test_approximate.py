@@ -26,9 +26,8 @@ def case():
 
 
 def top(ev, k):
-    lists = ev.rankings
-    bounds = zip(lists.indptr, lists.indptr[1:], strict=False)
-    return [set(lists.items[first:last][:k].tolist()) for first, last in bounds]
+    lists = np.split(ev.rankings.items, ev.rankings.indptr[1:-1])
+    return [set(items[:k].tolist()) for items in lists]
 
 
 def test_recall_and_overlap_by_plain_loops(case):

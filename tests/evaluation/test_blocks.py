@@ -12,7 +12,7 @@ from scipy import sparse
 from tables_cases import saved_csr
 
 import sparse_eval as se
-from sparse_eval.errors import InvalidDataError, InvalidFileError, InvalidMetricError
+from sparse_eval.errors import InvalidDataError, InvalidFileError
 from sparse_eval.evaluation import run
 from sparse_eval.evaluation.run import evaluate_block
 from sparse_eval.inputs.npy import open_csr
@@ -61,8 +61,6 @@ def test_sides_of_different_sizes():
         (tied, held[:5], "ndcg@3"),
     ):
         same_bits(in_blocks(a, b, metrics), se.evaluate(a, b, metrics))
-    with raises(InvalidMetricError):
-        se.evaluate(tied, held, "mrr", memory=LEAST)
 
 
 def test_what_is_stored_twice_is_summed_before_the_largest_gain_is_known():
@@ -94,17 +92,14 @@ def test_matrices_that_are_refused_within_a_budget():
         (short, held),
         (lists, damaged(held, "indptr", -1, 10**6)),
         (lists.toarray(), held),
-        ([lists[:5], lists[5:]], held),
-        (lists, "nowhere"),
     ):
-        with raises((InvalidDataError, InvalidFileError)):
+        with raises(InvalidDataError):
             in_blocks(a, b, [*PLAIN, "err@3"])
 
 
 def test_a_budget_that_is_too_small():
-    for memory in (0, LEAST - 1, -1, 1.5, True, "1G"):
-        with raises(InvalidDataError, argument="memory"):
-            se.evaluate(positions(), gains(), PLAIN, memory=memory)
+    with raises(InvalidDataError, argument="memory"):
+        se.evaluate(positions(), gains(), PLAIN, memory=LEAST - 1)
     n = 200_000
     wide = sparse.csr_matrix((np.ones(1), np.zeros(1, int), np.r_[0, np.ones(n, int)]), (n, 1))
     with raises(InvalidDataError):
@@ -112,29 +107,24 @@ def test_a_budget_that_is_too_small():
     assert se.evaluate(wide, wide, "mrr", memory=LEAST, keep="totals")["mrr"] == 1
 
 
-FILES = {
-    "no array": ("indices", b"hello"),
-    "objects": ("data", np.array([{}], object)),
-    "a shape of one": ("shape", np.array([3])),
-    "a text shape": ("shape", np.array(["a", "b"])),
-    "a negative shape": ("shape", np.array([-1, 3])),
-    "another shape": ("shape", np.array([22, 3])),
-    "float indices": ("indices", np.zeros(3)),
-    "text": ("data", np.array(["a"] * positions().nnz)),
-    "too short": ("data", np.ones(3, np.int32)),
-}
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_folders_that_are_refused(name, tmp_path):
+@pytest.mark.parametrize(
+    ("part", "content"),
+    [
+        ("data", np.array([{}], object)),
+        ("data", np.array(["a"] * positions().nnz)),
+        ("data", np.ones(3, np.int32)),
+        ("indices", np.zeros(3)),
+        ("shape", np.array([3])),
+        ("shape", np.array(["a", "b"])),
+        ("shape", np.array([-1, 3])),
+        ("shape", np.array([22, 3])),
+    ],
+)
+def test_folders_that_are_refused(part, content, tmp_path):
     folder = saved_csr(tmp_path / "lists", positions())
-    which, content = FILES[name]
-    np.save(folder / f"{which}.npy", content, allow_pickle=True)
-    if isinstance(content, bytes):
-        (folder / f"{which}.npy").write_bytes(content)
-    for memory in (None, LEAST):
-        with raises(InvalidFileError):
-            se.evaluate(folder, gains(), PLAIN, memory=memory)
+    np.save(folder / f"{part}.npy", content, allow_pickle=True)
+    with raises(InvalidFileError):
+        se.evaluate(folder, gains(), PLAIN)
 
 
 def test_parts_of_other_widths_stay_on_disk(tmp_path):

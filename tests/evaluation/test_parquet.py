@@ -4,7 +4,7 @@ import errno
 import io
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from unittest import mock
@@ -28,15 +28,14 @@ TRUTH = {"user": [0, 1, 2], "item": [2, 1, 1]}
 
 
 @contextmanager
-def temporary(n_rows=None):
+def temporary(n_rows=parquet.ROWS_AT_ONCE // 2):
     """Give a folder, and another one for temporary files that has to be empty in the end."""
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder) / "scratch"
         scratch.mkdir()
-        rows = parquet.ROWS_AT_ONCE if n_rows is None else 2 * n_rows
         with (
             mock.patch.object(tempfile, "tempdir", str(scratch)),
-            mock.patch.object(parquet, "ROWS_AT_ONCE", rows),
+            mock.patch.object(parquet, "ROWS_AT_ONCE", 2 * n_rows),
             mock.patch.object(parquet, "thread_count", return_value=2),
         ):
             yield Path(folder)
@@ -58,41 +57,27 @@ def written(folder, name, table, n_files=1, group=None, **options):
     return path
 
 
-def pair(folder, recs=None, truth=None, **options):
-    tables = [
-        side if isinstance(side, pa.Table) else pa.table(side)
-        for side in (RECS if recs is None else recs, TRUTH if truth is None else truth)
-    ]
-    return written(folder, "recs", tables[0], **options), written(
-        folder, "truth", tables[1], **options
-    )
+def pair(folder, recs=RECS, truth=TRUTH, **options):
+    sides = {"recs": pa.table(recs), "truth": pa.table(truth)}
+    return tuple(written(folder, name, table, **options) for name, table in sides.items())
 
 
-def writes_views():
-    """Return whether Arrow writes views of text to Parquet, as newer versions do."""
-    try:
-        views = pa.table({"id": pa.array(["a"]).cast(pa.string_view())})
-        pq.write_table(views, io.BytesIO())
-    except (AttributeError, pa.ArrowNotImplementedError):
-        return False
-    return True
-
+VIEW = pa.string()
+with suppress(pa.ArrowNotImplementedError):  # by older versions
+    pq.write_table(pa.table({"id": pa.array(["a"]).cast(pa.string_view())}), io.BytesIO())
+    VIEW = pa.string_view()
 
 IDS = {
-    "int64": (lambda n: n - 5, "int64"),
-    "int32": (lambda n: n, "int32"),
-    "uint32": (lambda n: 2**32 - 40 + n, "uint32"),
-    "huge": (lambda n: (n - 3) * 2**58, "int64"),
-    "far": (lambda n: 2**31 - 5 + n, "uint64"),
-    "text": (lambda n: f"ü{n % 7}\U0001f600{n}", "string"),
-    "large": (lambda n: f"{n}\n", "large_string"),
-    "view": (lambda n: f"{n}é", "string_view" if writes_views() else "string"),
-    "dictionary": (lambda n: f"{n}", "dictionary"),
+    "int64": (lambda n: n - 5, pa.int64()),
+    "int32": (lambda n: n, pa.int32()),
+    "uint32": (lambda n: 2**32 - 40 + n, pa.uint32()),
+    "huge": (lambda n: (n - 3) * 2**58, pa.int64()),
+    "far": (lambda n: 2**31 - 5 + n, pa.uint64()),
+    "text": (lambda n: f"ü{n % 7}\U0001f600{n}", pa.string()),
+    "large": (lambda n: f"{n}\n", pa.large_string()),
+    "view": (lambda n: f"{n}é", VIEW),
+    "dictionary": (lambda n: f"{n}", pa.dictionary(pa.int32(), pa.string())),
 }
-
-
-def arrow_type(name):
-    return pa.dictionary(pa.int32(), pa.string()) if name == "dictionary" else getattr(pa, name)()
 
 
 @pytest.mark.parametrize("metric", ["rbp(gain=linear)@3", "err@3"])
@@ -101,42 +86,32 @@ def test_the_largest_gain_is_that_of_all_users(metric):
     with temporary(2) as folder:
         found = se.evaluate(*pair(folder, truth=truth, group=1), metric)
         same(found, se.evaluate(pd.DataFrame(RECS), pd.DataFrame(truth), metric))
-        twice = {**truth, "user": [0, 1, 1]}
-        for table in (twice, {name: twice[name] for name in ("user", "item")}):
-            with raises(InvalidDataError):
-                se.evaluate(*pair(folder, truth=table, group=1), metric)
+        with raises(InvalidDataError):
+            se.evaluate(*pair(folder, truth={**truth, "user": [0, 1, 1]}, group=1), metric)
 
 
 def test_values_beyond_the_budget_are_refused():
     n = 100_000
     table = {"user": np.arange(n), "item": np.zeros(n, np.int64), "rank": np.ones(n, np.int64)}
     with temporary() as folder:
-        paths = pair(folder, table, {k: table[k] for k in ("user", "item")}, group=10_000)
-        for metrics, memory in ((METRICS, 1 << 24), ("mrr", 1000)):
-            with raises(InvalidDataError):
-                se.evaluate(*paths, metrics, memory=memory)
+        paths = pair(folder, table, {"user": table["user"], "item": table["item"]}, group=10_000)
+        with raises(InvalidDataError):
+            se.evaluate(*paths, METRICS, memory=1 << 24)
         assert se.evaluate(*paths, "mrr", memory=1 << 24, keep="totals")["mrr"] == 1
 
 
 def test_refuses_too_many_files_to_deal_out_to():
-    n = 1000
-    users = np.tile(np.arange(10), n // 10)
-    table = {"user": users, "item": np.arange(n), "rank": np.repeat(np.arange(1, n // 10 + 1), 10)}
-    with temporary(1) as folder:
-        paths = pair(folder, table)
-        with raises(InvalidDataError):
-            se.evaluate(*paths, "mrr")
+    users, ranks = np.tile(np.arange(10), 100), np.repeat(np.arange(1, 101), 10)
+    with temporary(1) as folder, raises(InvalidDataError):
+        se.evaluate(*pair(folder, {"user": users, "item": ranks, "rank": ranks}), "mrr")
 
 
 def of_users(folder, users):
     """Write four rows of each user in no order, and one relevant item."""
-    rng = np.random.default_rng(0)
-    rows = pa.table({"user": users.repeat(4), "item": np.tile(np.arange(4), len(users))})
-    rows = rows.append_column("rank", [rows["item"].to_numpy() + 1]).take(
-        rng.permutation(len(rows))
-    )
-    truth = pa.table({"user": rng.permutation(users), "item": np.full(len(users), 2)})
-    return pair(folder, rows, truth, group=20)
+    rows = pd.DataFrame({"user": users.repeat(4), "item": np.tile(np.arange(4), len(users))})
+    lists = rows.assign(rank=rows["item"] + 1).sample(frac=1, random_state=0, ignore_index=True)
+    truth = rows[rows["item"] == 2].sample(frac=1, random_state=0, ignore_index=True)
+    return pair(folder, lists, truth, group=20)
 
 
 @pytest.mark.parametrize("step", [1, 30])  # small whole numbers, and those of a common divisor
@@ -150,29 +125,22 @@ def test_whole_numbers_are_dealt_out_to_many_files(step):
     assert n_files > 127 or np.bincount(users % n_files).max() < 20
 
 
-def open_files():
-    folder = Path("/proc/self/fd")
-    return len(list(folder.iterdir())) if folder.exists() else 0
-
-
-@pytest.mark.parametrize("fails", ["open", "write", "evaluate", "interrupt"])
-def test_nothing_is_left_behind_after_an_error(fails):
-    error = OutputError
-    if fails == "open":
-        full = OSError(errno.EMFILE, "full")
-        broken = mock.patch.object(pa.ipc, "new_stream", side_effect=full)
-    elif fails == "write":
-        full = OSError(errno.ENOSPC, "No space left on device")
-        broken = mock.patch.object(pa.ipc.RecordBatchStreamWriter, "write_table", side_effect=full)
-    else:
-        error = KeyboardInterrupt if fails == "interrupt" else InvalidDataError
-        broken = mock.patch.object(run, "evaluate_block", side_effect=error("so"))
+@pytest.mark.parametrize(
+    ("place", "name", "failure", "error"),
+    [
+        (pa.ipc, "new_stream", OSError(errno.EMFILE, "full"), OutputError),
+        (pa.ipc.RecordBatchStreamWriter, "write_table", OSError(errno.ENOSPC, "full"), OutputError),
+        (run, "evaluate_block", InvalidDataError("so"), InvalidDataError),
+        (run, "evaluate_block", KeyboardInterrupt, KeyboardInterrupt),
+    ],
+)
+def test_nothing_is_left_behind_after_an_error(place, name, failure, error):
     with temporary(40) as folder:
         paths = of_users(folder, np.arange(50))
-        before = open_files()
-        with broken, pytest.raises(error):
+        before = [*Path("/dev/fd").iterdir()]
+        with mock.patch.object(place, name, side_effect=failure), pytest.raises(error):
             se.evaluate(*paths, "mrr")
-        assert open_files() <= before + 1
+        assert len([*Path("/dev/fd").iterdir()]) <= len(before) + 1
 
 
 @pytest.mark.parametrize("group", [4, 5, 7])
@@ -185,51 +153,32 @@ def test_users_with_rows_in_two_row_groups_are_in_one_range(group):
     same(found, se.evaluate(pd.DataFrame(recs), pd.DataFrame(truth), METRICS))
 
 
-TWO = {"user": [0, 0], "item": [1, 1]}
-IDS_TWICE = pa.Table.from_arrays([pa.array([1])] * 4, ["user", "item", "item", "rank"])
-
-#: Recommendations or relevant items; those on the other side are right.
+#: Both sides, one of which is wrong.
 REFUSED = {
-    "no user": {"item": [1], "rank": [1]},
-    "no order": {"user": [1], "item": [1]},
-    "types": {**RECS, "user": list("aabb")},
-    "float ids": {**RECS, "item": [1.0, 2, 1, 3]},
-    "nested": {**RECS, "user": [{"x": 1}] * 4},
-    "null user": {**RECS, "user": [0, None, 1, 1]},
-    "null user between ranges": {"user": [0, 1, 2, None, 3, 4], "item": [1] * 6, "rank": [1] * 6},
-    "null rank": {**RECS, "rank": [1, None, 1, 2]},
-    "null gain": {**TRUTH, "gain": [1, None, 1]},
-    "rank 0": {**RECS, "rank": [1, 0, 1, 2]},
-    "rank 2^40": {**RECS, "rank": [1, 2, 1, 2**40]},
-    "pair twice": {**RECS, "item": [1, 1, 1, 3]},
-    "score inf": {"user": [7], "item": [1], "score": [np.inf]},
-    "score 2^53": {"user": [0, 0], "item": [1, 2], "score": [2**53, 2**53 + 1]},
-    "negative gain": {**TRUTH, "gain": [1, 2, -1]},
-    "hidden negative": {**TWO, "gain": [5.0, -1.0]},
-    "sum that is not finite": {**TWO, "gain": [1e308] * 2},
-    "blank": {**RECS, "item": list("ab c")},
-    "beyond 64 bits": {**RECS, "user": pa.array([0, 0, 1, 2**63], pa.uint64())},
-    "several columns": IDS_TWICE,
-    "empty truth": pa.table(TRUTH).slice(0, 0),
-    "nothing relevant": {**TRUTH, "gain": [0.0] * 3},
+    "types": ({**RECS, "user": list("aabb")}, TRUTH),
+    "float ids": ({**RECS, "item": [1.0, 2, 1, 3]}, TRUTH),
+    "null user between ranges": (
+        {"user": [0, 1, 2, None, 3, 4], "item": [1] * 6, "rank": [1] * 6},
+        TRUTH,
+    ),
+    "null rank": ({**RECS, "rank": [1, None, 1, 2]}, TRUTH),
+    "rank 0": ({**RECS, "rank": [1, 0, 1, 2]}, TRUTH),
+    "pair twice": ({**RECS, "item": [1, 1, 1, 3]}, TRUTH),
+    "hidden negative": (RECS, {"user": [0, 0], "item": [1, 1], "gain": [5.0, -1.0]}),
+    "blank": ({**RECS, "item": list("ab c")}, {"user": [0], "item": ["a"]}),
+    "beyond 64 bits": ({**RECS, "user": pa.array([0, 0, 1, 2**63], pa.uint64())}, TRUTH),
+    "empty truth": (RECS, pa.table(TRUTH).slice(0, 0)),
 }
 
 
 @pytest.mark.parametrize("n_rows", [1, 1000])
 @pytest.mark.parametrize("name", REFUSED)
 def test_refuses_rows(name, n_rows):
-    table = REFUSED[name]
-    table = table if isinstance(table, pa.Table) else pa.table(table)
-    is_truth = "gain" in table.column_names or name == "empty truth"
-    sides = (RECS, table) if is_truth else (table, TRUTH)
-    if name == "blank":
-        sides = table, {"user": [0], "item": ["a"]}
     with temporary(n_rows) as folder:
-        paths = pair(folder, *sides, group=2)
-        with raises(InvalidFileError if name == "empty truth" else InvalidDataError) as caught:
+        paths = pair(folder, *REFUSED[name], group=2)
+        with raises((InvalidDataError, InvalidFileError)) as caught:
             se.evaluate(*paths, ["mrr", "coverage@1"])
-        if name != "nothing relevant":
-            assert str(caught.value).startswith(tuple(map(str, paths)))
+        assert str(caught.value).startswith(tuple(map(str, paths)))
 
 
 def test_refuses_items_that_the_catalogue_did_not_hold_when_it_was_read():
@@ -237,20 +186,6 @@ def test_refuses_items_that_the_catalogue_did_not_hold_when_it_was_read():
     load = arrow.RowsLoader(columns, np.array([1, 2]))
     with raises(InvalidDataError, column="item"):
         load((pa.table(RECS), pa.table(TRUTH)))
-
-
-def test_refuses_other_files():
-    with temporary() as folder:
-        recs, truth = pair(folder)
-        text, short, empty = folder / "text.parquet", folder / "short.parquet", folder / "empty"
-        text.write_bytes(b"no table\n")
-        short.write_bytes(recs.read_bytes()[:-4])
-        empty.mkdir()
-        (empty / "notes.txt").write_text("no table")
-        for path in (text, short, folder / "missing", empty):
-            for sides in ((path, truth), (recs, path)):
-                with raises(InvalidFileError):
-                    se.evaluate(*sides, "mrr")
 
 
 @pytest.mark.parametrize(("bound", "wrong"), [(2000, 2002), (2003, 2001)])
@@ -268,17 +203,6 @@ def test_refuses_statistics_that_are_wrong(bound, wrong):
             se.evaluate(*sides, "mrr@1")
 
 
-@pytest.mark.parametrize("n_rows", [1, 1000])
-def test_refuses_pages_that_are_not_as_their_checksums_say(n_rows):
-    options = {"compression": "none", "use_dictionary": False, "write_page_checksum": True}
-    with temporary(n_rows) as folder:
-        recs, truth = pair(folder, {**RECS, "item": [1, 2, 1, 77_777]}, **options)
-        changed = recs.read_bytes().replace((77_777).to_bytes(8, "little"), b"\3" + b"\0" * 7)
-        recs.write_bytes(changed)
-        with raises(InvalidFileError):
-            se.evaluate(recs, truth, "mrr")
-
-
 def test_a_folder_with_other_files():
     with temporary() as folder:
         recs, truth = written(folder, "many", pa.table(RECS), n_files=3), pair(folder)[1]
@@ -293,22 +217,21 @@ def test_a_folder_with_other_files():
             assert se.evaluate(str(path), str(truth), METRICS).mean() == expected
 
 
-@pytest.mark.parametrize("side", [0, 1])
-def test_files_with_other_columns(side):
-    whole, value = (RECS, "rank") if side == 0 else ({**TRUTH, "gain": [1.0, 2.0, 0.5]}, "gain")
-    for other in (
-        pa.table({**whole, "user": list("abcd")[: len(whole["user"])]}),
-        pa.table({"user": [5], "item": [1]}),
-        pa.Table.from_arrays([pa.array([1])] * 4, ["user", "user", "item", value]),
-    ):
-        with temporary() as folder:
-            sides = list(pair(folder))
-            sides[side] = folder / "side"
-            sides[side].mkdir()
-            pq.write_table(pa.table(whole), sides[side] / "a.parquet")
-            pq.write_table(other, sides[side] / "b.parquet")
-            with raises(InvalidFileError):
-                se.evaluate(*sides, "mrr")
+@pytest.mark.parametrize(
+    "other",
+    [
+        pa.table({**RECS, "user": list("abcd")}),
+        pa.table(TRUTH),
+        pa.Table.from_arrays([pa.array([1])] * 4, ["user", "user", "item", "rank"]),
+    ],
+)
+def test_files_with_other_columns(other, tmp_path):
+    recs, truth = pair(tmp_path)
+    (tmp_path / "side").mkdir()
+    recs.rename(tmp_path / "side" / "a.parquet")
+    pq.write_table(other, tmp_path / "side" / "b.parquet")
+    with raises(InvalidFileError):
+        se.evaluate(tmp_path / "side", truth, "mrr")
 
 
 @pytest.mark.parametrize("n_rows", [2, 1000])
@@ -339,14 +262,10 @@ def test_any_ids_give_the_bits_of_frames(name, ends):
         recs = {"user": np.repeat(np.arange(20), 4), "item": items, "rank": [1, 2, 3, 4] * 20}
         sides = []
         for side in (recs, truth):
-            n_rows = len(side["user"])
-            order = rng.permutation(n_rows) if ends else np.arange(n_rows)
-            columns = {name: np.asarray(column)[order] for name, column in side.items()}
-            table = {"other": pa.nulls(n_rows), **columns}
-            for column in ("item", "user"):
-                ids = pa.array(map(of, columns[column].tolist()))
-                table[column] = ids.cast(arrow_type(dtype))
-            sides.append(pa.table(table))
+            rows = pd.DataFrame(side)
+            rows = rows.sample(frac=1, random_state=0) if ends else rows
+            ids = {axis: pa.array(map(of, rows[axis])).cast(dtype) for axis in ("item", "user")}
+            sides.append(pa.table({"other": pa.nulls(len(rows)), **rows, **ids}))
         of_frames = (side.drop_columns("other").to_pandas() for side in sides)
         frames.append(se.evaluate(*of_frames, metrics, items=se.ItemData(propensity=p)))
         with temporary(30) as folder, ThreadPoolExecutor(2) as pool:
@@ -360,20 +279,12 @@ def test_any_ids_give_the_bits_of_frames(name, ends):
                 assert one.propensities == frames[-1].propensities
     expected = frames[0].compare(frames[1], METRICS[:4]).table
     pd.testing.assert_frame_equal(found[0].compare(found[1], METRICS[:4]).table, expected)
-    if arrow_type(dtype) in (pa.string(), pa.large_string()):
+    if dtype in (pa.string(), pa.large_string()):
         found[0].compare(frames[1], METRICS[:4])
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        lambda p: p.to_numpy(),
-        lambda p: p.drop(1),
-        lambda p: p.replace(0.2, 0.0),
-        lambda p: p.replace(0.2, np.nan),
-        lambda p: pd.concat([p, p[:1]]),
-        lambda p: p.set_axis(["a", "b", "c"]),
-    ],
+    "change", [lambda p: p.to_numpy(), lambda p: p.drop(1), lambda p: p.replace(0.2, 0.0)]
 )
 def test_refuses_propensities_that_do_not_fit(change):
     data = se.ItemData(propensity=change(pd.Series([0.5, 0.2, 0.9], [3, 1, 2])))

@@ -3,7 +3,6 @@
 import os
 import signal
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from unittest import mock
@@ -13,7 +12,7 @@ import pandas as pd
 import pytest
 from merge_cases import same_bits, same_random
 from raising import raises
-from tables_cases import saved_csr
+from tables_cases import check_model, saved_csr
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError, WorkerError
@@ -25,45 +24,24 @@ from sparse_eval.models.source import FileReference, ModelSource
 METRICS = ["ndcg@5", "coverage@5", "recall(average=micro)@5", "novelty@5"]
 
 
-def pool_of(kind):
-    if kind == "threads":
-        return ThreadPoolExecutor(2)
+def processes():
     return ProcessPoolExecutor(2, mp_context=get_context("spawn"))
 
 
-@pytest.fixture(scope="module", params=["threads", "processes"])
+@pytest.fixture(scope="module", params=[ThreadPoolExecutor, processes])
 def pool(request):
     """Return an executor that tests share: a process takes seconds to start."""
-    with pool_of(request.param) as executor:
+    with request.param() as executor:
         yield executor
 
 
-@pytest.fixture(scope="module")
-def data():
-    clicks = se.datasets.synthetic(n_users=400, n_items=100, seed=0)
-    holdout = se.split.random(clicks, seed=0)
-    # Without ids, which matrices on disk do not have either.
-    train, held = (part.csr for part in (holdout.train, holdout.validation))
-    return se.train_als(train, factors=8, iterations=3), train, held
-
-
-def same(found, expected):
-    same_bits(found, expected)
-    same_random(found, expected)
-    assert found.retrieval == expected.retrieval
-
-
 def test_an_executor_gives_the_bits_of_one_process(pool, data, tmp_path):
-    expected = se.evaluate_model(*data, METRICS)
-    same(se.evaluate_model(*data, METRICS, client=pool), expected)
-    data[0].save(tmp_path / "als.npz")
-    folders = [saved_csr(tmp_path / str(n), side) for n, side in enumerate(data[1:])]
-    same(se.evaluate_model(tmp_path / "als.npz", *folders, METRICS, client=pool), expected)
-    same(se.evaluate_model(*data, METRICS, client=pool, memory=1 << 28), expected)
-    beside = se.evaluate_model(*data, METRICS, client=pool, baselines=True, keep="totals")
-    whole = se.evaluate_model(*data, METRICS, baselines=True)
-    assert beside.mean() == whole.mean()
-    assert beside.baselines["popularity"].mean() == whole.baselines["popularity"].mean()
+    check_model(pool, data, tmp_path)
+    options = {"baselines": True, "keep": "totals", "memory": 1 << 28}
+    found = se.evaluate_model(*data, METRICS, client=pool, **options)
+    expected = se.evaluate_model(*data, METRICS, baselines=True)
+    assert found.mean() == expected.mean()
+    assert found.baselines["popularity"].mean() == expected.baselines["popularity"].mean()
 
 
 def work_of(shared, task):
@@ -110,21 +88,16 @@ def test_no_more_than_a_few_tasks_wait_and_are_cancelled_after_an_error():
 
 
 def test_refuses_other_clients_and_executors_that_were_shut_down(data):
-    positions = data[2].sign().astype(np.int64)
-    clients = [7, object(), [1], pool_of("threads"), pool_of("processes")]
-    for executor in clients[3:]:
-        executor.shutdown()
-    for client in clients:
-        for call in (
-            partial(se.evaluate_model, *data, "ndcg@10", client=client),
-            partial(se.evaluate, positions, data[2], "mrr", client=client),
-        ):
-            with raises(WorkerError if client in clients[3:] else InvalidDataError):
-                call()
+    threads, others = ThreadPoolExecutor(), processes()
+    threads.shutdown()
+    others.shutdown()
+    for client, error in ((7, InvalidDataError), (threads, WorkerError), (others, WorkerError)):
+        with raises(error):
+            se.evaluate_model(*data, "ndcg@10", client=client)
 
 
 def test_a_worker_that_dies_is_told_and_so_is_its_executor(data):
-    with pool_of("processes") as executor:
+    with processes() as executor:
         with open_runner(executor) as runner, raises(WorkerError):
             list(runner.run(work_of, None, [("die", 1)]))
         with raises(WorkerError):
@@ -147,7 +120,9 @@ def test_the_summary_is_there_after_the_executor_and_the_files_are_gone(data, tm
     assert of_tables.summary()["random"].isna().all()
     with raises(InvalidDataError):
         of_tables.random("ndcg@2")
-    same(of_files, se.evaluate_model(*data, METRICS))
+    expected = se.evaluate_model(*data, METRICS)
+    same_bits(of_files, expected)
+    same_random(of_files, expected)
 
 
 def test_files_that_are_others_elsewhere_are_refused(data, tmp_path):

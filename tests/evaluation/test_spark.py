@@ -10,8 +10,8 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
-from merge_cases import needs_of, same_bits, same_numbers, same_random
-from tables_cases import damage_pages, saved_csr
+from merge_cases import needs_of, same_bits, same_numbers
+from tables_cases import check_model, damage_pages, make_tables
 from ways_cases import check_against_plain, make_case
 from ways_cases import same as same_by_every_way
 
@@ -44,14 +44,12 @@ SETTINGS = {
     "spark.log.level": "ERROR",
 }
 
-#: Those with a value for each user, which depend on nothing but the lists and what is relevant.
-ACCURACY = [
+METRICS = [
     d.name + ("" if d.cutoff == "none" else "@3")
     for d in REGISTRY.values()
     if d.per_user and not needs_of(d)
-] + ["ndcg@10", "ndcg(gain=exp)@5", "map(normalizer=min)@10"]
-
-CATALOGUE = ["coverage@2", "gini@5", "entropy@5", "auc", "auc@5", "recall(average=micro)@3"]
+] + ["ndcg(gain=exp)@5", "map(normalizer=min)@10", "auc@5", "recall(average=micro)@3"]
+METRICS += ["coverage@2", "gini@5", "entropy@5"]
 
 
 @pytest.fixture(scope="module")
@@ -68,31 +66,10 @@ def session(tmp_path_factory):
         session.stop()
 
 
-def tables(n_users=200, *, gains=False, seed=0):
-    """Lists and relevant items of users, some of whom are on one side only; in any order."""
-    rng = np.random.default_rng(seed)
-    listed = rng.permuted(np.tile(np.arange(40), (n_users, 1)), axis=1)[:, :10]
-    recs = pd.DataFrame(
-        {
-            "user": np.repeat(np.arange(n_users) * 3 - 60, 10),
-            "item": listed.ravel(),
-            "rank": np.tile(np.arange(1, 11), n_users),
-            "score": rng.integers(0, 5, n_users * 10) / 4,
-        }
-    )
-    held = rng.permuted(np.tile(np.arange(50), (n_users, 1)), axis=1)[:, :4]
-    truth = pd.DataFrame({"user": np.repeat(np.arange(n_users) * 3 - 45, 4), "item": held.ravel()})
-    if gains:
-        truth["gain"] = rng.integers(0, 4, len(truth)).astype(np.float64)
-    return tuple(table.sample(frac=1, random_state=seed) for table in (recs, truth))
-
-
 def written(folder, recs, truth):
-    paths = []
-    for name, table in (("recs", recs), ("truth", truth)):
-        path = folder / f"{name}.parquet"
+    paths = [str(folder / "recs.parquet"), str(folder / "truth.parquet")]
+    for path, table in zip(paths, (recs, truth), strict=True):
         table.to_parquet(path, index=False)
-        paths.append(str(path))
     return paths
 
 
@@ -108,23 +85,18 @@ def frames_of(session, paths):
     return [session.read.parquet(path) for path in paths]
 
 
-@pytest.mark.parametrize("metrics", [ACCURACY, CATALOGUE], ids=["accuracy", "catalogue"])
-def test_paths_and_frames(session, tmp_path, monkeypatch, metrics):
-    recs, truth = tables()
-    paths = written(tmp_path, recs.drop(columns="score"), truth)
-    expected = se.evaluate(*paths, metrics)
+def test_paths_and_frames(session, tmp_path, monkeypatch):
+    paths = written(tmp_path, *make_tables())
+    expected = se.evaluate(*paths, METRICS)
     frames = frames_of(session, paths)
-    assert_same(se.evaluate(*frames, metrics), expected)
-    assert_same(se.evaluate(frames[0], paths[1], metrics), expected)
-    assert_same(se.evaluate(*frames, metrics, client=session, keep="totals"), expected)
-    assert_same(se.evaluate(*paths, metrics, client=session), expected)  # of one range of users
+    assert_same(se.evaluate(*frames, METRICS), expected)
+    assert_same(se.evaluate(frames[0], paths[1], METRICS), expected)
+    assert_same(se.evaluate(*frames, METRICS, client=session, keep="totals"), expected)
+    assert_same(se.evaluate(*paths, METRICS, client=session), expected)  # of one range of users
     monkeypatch.setattr(parquet, "ROWS_PER_TASK", 100)  # in no order: Spark shuffles
-    source = mock.patch.object(spark, "SparkSource", wraps=spark.SparkSource)
-    with source as shuffled:
-        assert_same(se.evaluate(*paths, metrics, client=session), expected)
+    with mock.patch.object(spark, "SparkSource", wraps=spark.SparkSource) as shuffled:
+        assert_same(se.evaluate(*paths, METRICS, client=session), expected)
     shuffled.assert_called_once()
-    with pytest.raises(InvalidDataError, match="were not kept"):
-        _ = se.evaluate(*frames, "ndcg@3", keep="totals").per_user
 
 
 @pytest.mark.parametrize(
@@ -142,24 +114,12 @@ def test_frames_give_the_number_of_every_way(session, convention, kind):
     same_by_every_way(se.evaluate(*frames, metrics, **options), expected)
 
 
-def test_a_model_and_matrices(session, tmp_path):
-    clicks = se.datasets.synthetic(n_users=120, n_items=60, seed=0)
-    holdout = se.split.random(clicks, seed=0)
-    model = se.train_als(holdout.train.csr, factors=4, iterations=2)
-    # Without ids, which matrices on disk do not have either.
-    sides = tuple(part.csr for part in (holdout.train, holdout.validation))
-    metrics = ["ndcg@5", "coverage@5", "recall(average=micro)@5"]
-    expected = se.evaluate_model(model, *sides, metrics)
-    folders = [saved_csr(tmp_path / str(n), side) for n, side in enumerate(sides)]
-    model.save(tmp_path / "als.npz")
-    for given in ((model, *sides), (tmp_path / "als.npz", *folders)):
-        found = se.evaluate_model(*given, metrics, client=session)
-        same_bits(found, expected)
-        same_random(found, expected)
-        assert found.retrieval == expected.retrieval
-    positions = expected.rankings.to_positions()
-    found = se.evaluate(positions, holdout.validation, metrics, client=session)
-    same_bits(found, se.evaluate(positions, holdout.validation, metrics))
+def test_a_model_and_matrices(session, data, tmp_path):
+    check_model(session, data, tmp_path)
+    ids = se.top_k(data[0], 5).ids
+    positions = se.Rankings.from_topk(ids, shape=data[2].shape).to_positions()
+    found = se.evaluate(positions, data[2], "mrr", client=session)
+    same_bits(found, se.evaluate(positions, data[2], "mrr"))
 
 
 def in_own_process(code, folder):
@@ -177,54 +137,53 @@ def in_own_process(code, folder):
     return done.stdout
 
 
-def test_text_ids_scores_with_ties_and_gains(session, tmp_path):
-    recs, truth = tables(gains=True)
-    for table in (recs, truth):
+def text_tables(**options):
+    tables = make_tables(**options)
+    for table in tables:
         table["item"] = "Ü" + table["item"].astype(str)
         table["user"] = "user " + table["user"].astype(str)
-    of_recs = {"user": "who", "item": "a `b`.c", "score": "rank"}
-    of_truth = {"user": "item", "item": "user", "gain": "who"}
-    recs = recs.drop(columns="rank").rename(columns=of_recs)
-    truth = truth.rename(columns=of_truth)
-    frames = [session.createDataFrame(table) for table in (recs, truth)]
-    paths = written(
-        tmp_path,
-        *(
-            table.rename(columns={new: old for old, new in names.items()})
-            for table, names in ((recs, of_recs), (truth, of_truth))
-        ),
+    return tables
+
+
+def test_text_ids_scores_with_ties_and_gains(session, tmp_path):
+    tables = text_tables(order="score", gains=True)
+    names = (
+        {"user": "who", "item": "a `b`.c", "score": "rank"},
+        {"user": "item", "item": "user", "gain": "who"},
     )
+    frames = [
+        session.createDataFrame(table.rename(columns=of))
+        for table, of in zip(tables, names, strict=True)
+    ]
     metrics = ["ndcg@10", "ndcg(gain=exp)@3", "err@5", "rbp(gain=linear)@5", "gini@5"]
-    scans = se.Rankings.scan(frames[0], **of_recs), se.Relevance.scan(frames[1], **of_truth)
-    found = se.evaluate(*scans, metrics)
-    expected = se.evaluate(*paths, metrics)
+    scans = se.Rankings.scan(frames[0], **names[0]), se.Relevance.scan(frames[1], **names[1])
+    found, expected = (
+        se.evaluate(*scans, metrics),
+        se.evaluate(*written(tmp_path, *tables), metrics),
+    )
     assert_same(found, expected)
     pd.testing.assert_frame_equal(found.per_user, expected.per_user, check_exact=True)
 
 
 def test_propensities_by_item(session, tmp_path):
-    recs, truth = (table.drop(columns="score", errors="ignore") for table in tables())
-    for table in (recs, truth):
-        table["item"] = "Ü" + table["item"].astype(str)
+    recs, truth = text_tables()
     items = np.unique(np.concatenate((recs["item"], truth["item"])))
     p = pd.Series(np.linspace(0.05, 1, len(items)), items)
     metrics = ["psp(propensity=given)@3", "ndcg(weights=snips)@3", "ndcg@3"]
     paths = written(tmp_path, recs, truth)
-    expected = se.evaluate(*paths, metrics, items=se.ItemData(propensity=p))
-    assert_same(
-        se.evaluate(*frames_of(session, paths), metrics, items=se.ItemData(propensity=p)), expected
-    )
-    found = se.evaluate(*paths, metrics, client=session, items=se.ItemData(propensity=p.to_dict()))
+    frames, data = frames_of(session, paths), se.ItemData(propensity=p)
+    expected = se.evaluate(*paths, metrics, items=data)
+    assert_same(se.evaluate(*frames, metrics, items=data), expected)
+    found = se.evaluate(*paths, metrics, client=session, items=data)
     assert_same(found, expected)
     assert found.propensities == expected.propensities
     with pytest.raises(InvalidDataError, match="propensity has no entry for item"):
-        se.evaluate(*frames_of(session, paths), metrics, items=se.ItemData(propensity=p[:-1]))
+        se.evaluate(*frames, metrics, items=se.ItemData(propensity=p[:-1]))
 
 
 def test_whole_numbers_of_any_width(session, tmp_path):
-    recs, truth = tables()
-    recs = recs.drop(columns="score").astype({"user": np.int32, "item": np.int64})
-    truth = truth.astype({"user": np.int64, "item": np.int16})
+    recs, truth = make_tables()
+    recs, truth = recs.astype({"user": np.int32}), truth.astype({"item": np.int16})
     recs["user"] += 2**31 - 10**6
     truth["user"] += 2**31 - 10**6
     paths = written(tmp_path, recs, truth)
@@ -233,8 +192,7 @@ def test_whole_numbers_of_any_width(session, tmp_path):
 
 
 def test_empty_tables_and_many_partitions(session, tmp_path):
-    recs, truth = tables(3)
-    paths = written(tmp_path, recs.drop(columns="score"), truth)
+    paths = written(tmp_path, *make_tables(3))
     session.conf.set("spark.sql.adaptive.enabled", "false")  # partitions without a user stay
     try:
         expected = se.evaluate(*paths, ["ndcg@3", "coverage@3"])
@@ -258,50 +216,46 @@ def no_job(*_):
 
 
 def test_types_are_compared_before_any_job(session, monkeypatch):
-    recs, truth = (session.createDataFrame(table) for table in tables(3))
+    recs, truth = (session.createDataFrame(table) for table in make_tables(3))
     text = truth.selectExpr("user", "CAST(item AS string) AS item")
     for name in ("item_columns", "largest_gain"):
         monkeypatch.setattr(spark.SparkSource, name, no_job)
     monkeypatch.setattr(spark.SparkRunner, "run", no_job)
-    ranked = se.Rankings.scan(recs, rank="rank")
     with pytest.raises(
         InvalidDataError,
         match="'item' has type int64 in the recommendations, but column 'item' has type string",
     ):
-        se.evaluate(ranked, text, "ndcg@3")
-    for dtype, found in (("double", "double"), ("timestamp", "timestamp.us"), ("float", "float")):
+        se.evaluate(recs, text, "ndcg@3")
+    for dtype, found in (("double", "double"), ("timestamp", "timestamp.us")):
         other = truth.selectExpr(f"CAST(user AS {dtype}) AS user", "item")
         with pytest.raises(
             InvalidDataError, match=f"relevant items: column 'user' has type {found}"
         ):
-            se.evaluate(ranked, other, "coverage@3")
+            se.evaluate(recs, other, "coverage@3")
     with pytest.raises(InvalidDataError, match="column 'rank' holds string; expected numbers"):
         se.evaluate(recs.selectExpr("user", "item", "'a' AS rank"), truth, "err@3")
     with pytest.raises(InvalidDataError, match="the tables are of pandas, pyspark; pass both sid"):
-        se.evaluate(tables(3)[0], truth, "ndcg@3")
+        se.evaluate(make_tables(3)[0], truth, "ndcg@3")
 
 
-@pytest.mark.parametrize(
-    ("recs", "truth", "message"),
-    [
-        ("user, item, IF(rank = 3, NULL, rank) AS rank", "user, item", "'rank' is empty .null. in"),
-        ("user, item, 1 AS rank", "user, item", "position 1 twice"),
-        ("user, item, rank", "user, item, -item AS gain", "a finite number of at least 0"),
-    ],
-)
-def test_rows_that_cannot_be_used(session, recs, truth, message):
-    frames = []
-    for table, columns in zip(tables(20), (recs, truth), strict=True):
-        session.createDataFrame(table).createOrReplaceTempView("rows")
-        frames.append(session.sql(f"SELECT {columns} FROM rows"))  # noqa: S608 - written here
-    with pytest.raises(InvalidDataError, match=message) as raised:
-        se.evaluate(*frames, "ndcg@3")
-    assert "\n" not in str(raised.value)
+def test_rows_that_cannot_be_used(session):
+    recs, truth = (session.createDataFrame(table) for table in make_tables(20))
+    for lists, gains, message in (
+        (
+            recs.selectExpr("user", "item", "IF(rank = 3, NULL, rank) AS rank"),
+            truth,
+            "'rank' is em",
+        ),
+        (recs.selectExpr("user", "item", "1 AS rank"), truth, "position 1 twice"),
+        (recs, truth.selectExpr("user", "item", "-item AS gain"), "a finite number of at least 0"),
+    ):
+        with pytest.raises(InvalidDataError, match=message) as raised:
+            se.evaluate(lists, gains, "ndcg@3")
+        assert "\n" not in str(raised.value)
 
 
 def test_paths_that_cannot_be_read(session, tmp_path):
-    recs, truth = tables(3)
-    paths = written(tmp_path, recs, truth)
+    paths = written(tmp_path, *make_tables(3))
     nowhere = tmp_path / "nowhere"
     nowhere.mkdir()
     (nowhere / "part.parquet").write_bytes(b"PAR1 no table")
@@ -313,10 +267,10 @@ def test_paths_that_cannot_be_read(session, tmp_path):
 
 
 def test_workers_of_another_version(session, monkeypatch):
-    recs, truth = (session.createDataFrame(table) for table in tables(3))
+    frames = [session.createDataFrame(table) for table in make_tables(3)]
     monkeypatch.setattr(spark, "version", lambda _: "0.0.7")
     with pytest.raises(InvalidDataError, match="have sparse_eval .*, and the driver 0.0.7; inst"):
-        se.evaluate(se.Rankings.scan(recs, rank="rank"), truth, "ndcg@3")
+        se.evaluate(*frames, "ndcg@3")
 
 
 def test_workers_without_sparse_eval(tmp_path):
@@ -344,21 +298,22 @@ def test_workers_without_sparse_eval(tmp_path):
 
 
 def test_workers_without_arrow(session, monkeypatch):
-    def lacking(batches):
-        raise ModuleNotFoundError("No module named 'pyarrow'")
+    def lacking(name):
+        def work(batches):
+            raise ModuleNotFoundError(f"No module named '{name}'")
 
-    def broken(batches):
-        raise ModuleNotFoundError("No module named 'theirs'")
+        return lambda shared: work
 
     from pyspark.errors import PySparkException
 
     runner, task = spark.SparkRunner(session), (None, 1)
-    monkeypatch.setattr(spark, "_in_worker", lambda shared: lacking)
-    with pytest.raises(MissingExtraError, match="Spark have no pyarrow; install"):
-        list(runner.run(print, None, [task]))
-    monkeypatch.setattr(spark, "_in_worker", lambda shared: broken)
-    with pytest.raises(PySparkException, match="theirs"):
-        list(runner.run(print, None, [task]))
+    for name, error, message in (
+        ("pyarrow", MissingExtraError, "Spark have no pyarrow; install"),
+        ("theirs", PySparkException, "theirs"),
+    ):
+        monkeypatch.setattr(spark, "_in_worker", lacking(name))
+        with pytest.raises(error, match=message):
+            list(runner.run(print, None, [task]))
 
 
 def test_blocks_of_complete_users(monkeypatch):
@@ -379,8 +334,7 @@ def test_blocks_of_complete_users(monkeypatch):
 def test_a_session_of_its_own_that_is_stopped(tmp_path, start):
     if start == "remote":
         pytest.importorskip("grpc", reason="Spark Connect takes grpcio")
-    recs, truth = tables(gains=True)
-    paths = written(tmp_path, recs.drop(columns="score"), truth)
+    paths = written(tmp_path, *make_tables(gains=True))
     damaged = tmp_path / "damaged"
     damaged.mkdir()
     metrics = ["ndcg@10", "gini@5", "err@5"]

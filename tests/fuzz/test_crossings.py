@@ -1,10 +1,11 @@
 """Random crossings of options: all ways to an evaluation agree to the last bit, or all raise."""
 
 import tempfile
+from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
@@ -30,25 +31,15 @@ RULES = {
 }
 OPTIONS = ("candidates", "negatives", "items", "users")
 
-
+#: What an estimator of metrics among sampled items takes.
 ESTIMATED = ("ndcg", "dcg", "recall", "mrr", "map", "hit_rate", "auc", "precision")
 
 #: What is not known of lists that are drawn.
 DRAWN = ("random", "random_se", "lift")
 
 
-class Problem(NamedTuple):
-    """Factors with ties, what users have seen, what is held out, and options of an evaluation."""
-
-    factors: tuple[Any, Any]
-    train: csr_matrix
-    held_out: csr_matrix
-    protocol: se.Protocol
-    options: dict[str, Any]
-
-    @property
-    def scores(self):
-        return self.factors[0] @ self.factors[1].T
+#: Factors with ties, what users have seen, what is held out, and options of an evaluation.
+Problem = namedtuple("Problem", "factors train held_out protocol options")
 
 
 def drawn(random):
@@ -133,14 +124,19 @@ def alike(found, expected):
     )
 
 
+def of_model(problem, model=None, without="", **more):
+    """Evaluate a model, by default the factors, with all options but one."""
+    model = problem.factors if model is None else model
+    options = {name: value for name, value in problem.options.items() if name != without}
+    data = (problem.train, problem.held_out, problem.protocol)
+    return se.evaluate_model(model, *data, **options, **more)
+
+
 def ways_of_a_model(problem):
     """Yield the ways from a model: the first is that by default."""
     users, items = problem.factors
-
-    def evaluate(model=problem.factors, **more):
-        data = (problem.train, problem.held_out, problem.protocol)
-        return lambda: se.evaluate_model(model, *data, **problem.options, **more)
-
+    scores = users @ items.T
+    evaluate = partial(partial, of_model, problem)
     yield "default", evaluate()
     yield "totals", evaluate(keep="totals")
     yield "one thread", evaluate(num_threads=1)
@@ -149,33 +145,23 @@ def ways_of_a_model(problem):
     with ThreadPoolExecutor(2) as pool:
         yield "client", evaluate(client=pool)
     yield "factor model", evaluate(se.factor_model(users, items))
-    yield "scores", evaluate(se.Scorer(problem.scores))
-    yield "function", evaluate(lambda rows: problem.scores[rows])
+    yield "scores", evaluate(se.Scorer(scores))
+    yield "function", evaluate(lambda rows: scores[rows])
     if all(metric.cutoff for metric in problem.protocol.metrics):  # whole rankings are no lists
         yield "lists", evaluate(keep="lists")
 
 
-def popularity_of(problem):
-    """Return the evaluation of the popularity model, which is that of the baseline."""
-    model = se.baselines.popularity(problem.train)
-    options = {name: value for name, value in problem.options.items() if name != "baselines"}
-    data = (problem.train, problem.held_out, problem.protocol)
-    return lambda: se.evaluate_model(model, *data, **options)
-
-
 def ways_of_lists(problem):
     """Yield the ways from lists: the first is that of the model."""
-    seen = problem.train if problem.protocol.filter_seen else None
-    among = problem.options.get("candidates")
-    found = se.top_k(problem.factors, problem.held_out.shape[1], seen=seen, candidates=among)
-    lists = se.Rankings.from_topk(found.ids, shape=problem.held_out.shape)
-    options = {
-        name: value for name, value in problem.options.items() if name not in ("users", "baselines")
-    } | {"train": problem.train}
+    factors, train, held_out, protocol, options = problem
+    seen = train if protocol.filter_seen else None
+    among = options.get("candidates")
+    found = se.top_k(factors, held_out.shape[1], seen=seen, candidates=among)
+    lists = se.Rankings.from_topk(found.ids, shape=held_out.shape)
+    options = {name: value for name, value in options.items() if name in ("candidates", "items")}
 
-    def evaluate(predictions=lists, **more):
-        data = (predictions, problem.held_out, problem.protocol)
-        return lambda: se.evaluate(*data, **options, **more)
+    def evaluate(lists=lists, **more):
+        return partial(se.evaluate, lists, held_out, protocol, train=train, **options, **more)
 
     yield "default", evaluate()
     yield "positions", evaluate(lists.to_positions())
@@ -183,15 +169,6 @@ def ways_of_lists(problem):
     yield "memory", evaluate(memory=LEAST)
     with ThreadPoolExecutor(2) as pool:
         yield "client", evaluate(client=pool)
-
-
-def one_by_one(problem):
-    """Yield the evaluation, and that of each metric alone."""
-    protocol = problem.protocol
-    for metric in protocol.metrics:
-        rules = {name: getattr(protocol, name) for name in RULES}
-        alone = problem._replace(protocol=se.Protocol(metric, **rules))
-        yield str(metric), dict(ways_of_lists(alone))["default"]
 
 
 def by_sweep(problem):
@@ -205,8 +182,8 @@ def by_sweep(problem):
             return f"an error: {error}"
     if table["status"][0] != "ok":
         return f"an error: {table['error'][0]}"
-    kind = [name for name in table.columns if name.split(" ")[0] in map(str, data[-1].metrics)]
-    return [repr(float(table[name][0])) for name in kind]
+    names = [str(metric) for metric in problem.protocol.metrics]
+    return [repr(float(table[name][0])) for name in table if name.split(" ")[0] in names]
 
 
 def check(random, said):
@@ -214,48 +191,52 @@ def check(random, said):
     problem = drawn(random)
     if problem is None:
         return
-    said = f"{said}: {problem.protocol}, {sorted(problem.options)}"
-    defaults = []
-    for ways in (ways_of_a_model, ways_of_lists):
-        expected = None
-        for name, call in ways(problem):
-            found = outcome(call)
-            expected = found if expected is None else expected
-            assert alike(found, expected), f"{said}, {name}: {found}\nexpected {expected}"
-        error = isinstance(expected, str)
-        alone = expected if error else {at: cell for at, cell in expected.items() if not at[0]}
-        defaults.append(alone)
-        if ways is ways_of_a_model and not problem.options.keys() & {"users", "items"}:
-            found = by_sweep(problem)
-            means = expected if error else [cell for at, cell in alone.items() if at[2] == "mean"]
-            assert found == means or type(found) is type(means) is str, f"{said}, sweep: {found}"
-        if ways is ways_of_a_model and "baselines" in problem.options and not error:
-            beside = {("", *at): cell for (name, *at), cell in expected.items() if name}
-            found = outcome(popularity_of(problem))
-            assert alike(found, beside), f"{said}, popularity: {found}\nexpected {beside}"
-    if "users" not in problem.options and dict in map(type, defaults):
-        # A model lacks some metrics without a cut-off, and raises if all relevant items were seen.
-        uncut = any(metric.cutoff is None for metric in problem.protocol.metrics)
-        unseen = (problem.held_out > 0) > (problem.train > 0)
-        may_raise = isinstance(defaults[0], str) and (uncut or not unseen.nnz)
-        assert may_raise or alike(*defaults), f"{said}, by lists: {defaults}"
-    if "users" in problem.options:
+    options, protocol = problem.options, problem.protocol
+    said = f"{said}: {protocol}, {sorted(options)}"
+    by_model, alone = check_alike(ways_of_a_model(problem), said)
+    by_lists, alone_of_lists = check_alike(ways_of_lists(problem), said)
+    is_error = isinstance(by_model, str)
+    if not options.keys() & {"users", "items"}:
+        found = by_sweep(problem)
+        means = by_model if is_error else [cell for at, cell in alone.items() if at[2] == "mean"]
+        assert found == means or type(found) is type(means) is str, f"{said}, sweep: {found}"
+    if "baselines" in options and not is_error:
+        beside = {("", *at): cell for (name, *at), cell in by_model.items() if name}
+        popularity = se.baselines.popularity(problem.train)
+        found = outcome(partial(of_model, problem, popularity, without="baselines"))
+        assert alike(found, beside), f"{said}, popularity: {found}\nexpected {beside}"
+    if "users" in options:
         check_chosen(problem, said)
-    for metric, call in one_by_one(problem):
-        found = outcome(call)
+    elif not (is_error and isinstance(by_lists, str)):
+        # A model lacks some metrics without a cut-off, and raises if all relevant items were seen.
+        uncut = any(metric.cutoff is None for metric in protocol.metrics)
+        unseen = (problem.held_out > 0) > (problem.train > 0)
+        may_raise = is_error and (uncut or not unseen.nnz)
+        assert may_raise or alike(alone, alone_of_lists), f"{said}, by lists: {by_lists}"
+    for metric in protocol.metrics:
+        rules = {name: getattr(protocol, name) for name in RULES}
+        one = problem._replace(protocol=se.Protocol(metric, **rules))
+        found = outcome(dict(ways_of_lists(one))["default"])
         # A metric alone may take none of the data of items, and is refused with them.
-        if not isinstance(found, str) and not isinstance(expected, str):
-            together = {place: expected[place] for place in found}
+        if not isinstance(found, str) and not isinstance(by_lists, str):
+            together = {place: by_lists[place] for place in found}
             assert alike(found, together), f"{said}, {metric} alone: {found}\n{together}"
+
+
+def check_alike(ways, said):
+    """Check that all ways agree; return the outcome of the first, and it without baselines."""
+    (_, first), *others = ((name, outcome(call)) for name, call in ways)
+    for name, found in others:
+        assert alike(found, first), f"{said}, {name}: {found}\nexpected {first}"
+    if isinstance(first, str):
+        return first, first
+    return first, {at: cell for at, cell in first.items() if not at[0]}
 
 
 def check_chosen(problem, said):
     """Check that chosen users have the values that they have among all."""
-    data = (problem.factors, problem.train, problem.held_out, problem.protocol)
-    options = {name: value for name, value in problem.options.items() if name != "users"}
     try:
-        chosen = se.evaluate_model(*data, **problem.options).per_user
-        whole = se.evaluate_model(*data, **options).per_user
+        chosen, whole = of_model(problem).per_user, of_model(problem, without="users").per_user
     except se.SparseEvalError:  # the rows of other users may be refused
         return
     pd.testing.assert_frame_equal(chosen, whole.loc[chosen.index], obj=said)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from damage import damaged
 from scipy import sparse
+from tables_cases import saved_csr
 
 import sparse_eval as se
-from sparse_eval import sweep
 from sparse_eval.datasets import load
 
 pytestmark = [
@@ -23,8 +23,6 @@ MODEL = se.train_als(HOLDOUT.train, factors=4, iterations=1)
 TRAIN, VALIDATION = (part.csr.copy() for part in (HOLDOUT.train, HOLDOUT.validation))
 PARTS = (TRAIN, VALIDATION, "mrr@5")
 FRAME = CLICKS.to_frame()
-LISTS = se.top_k(MODEL, k=5, seen=HOLDOUT.train)
-LABELLED = se.Rankings.from_topk(LISTS.ids, users=HOLDOUT.users, items=HOLDOUT.items)
 
 #: A damaged file of a few kilobytes may claim to be large. This much more than before, in MiB,
 #: is what a whole run may take: readers work in blocks, and parsers keep caches.
@@ -37,16 +35,18 @@ MIND = "".join(
 )
 
 
-def text(content):
-    return lambda path: path.write_text(content) and None
-
-
-def saved_split(path):
-    HOLDOUT.save(path.parent)
+def text(lines):
+    content = "".join(lines)
+    return lambda path: path.write_text(content)
 
 
 def saved_evaluation(path):
     se.evaluate_model(MODEL, HOLDOUT, "ndcg@{5,10},coverage@5", baselines=True).save(path.parent)
+
+
+def loaded(path):
+    ev = se.Evaluation.load(path.parent)
+    return ev.summary(), repr(ev), len(ev.per_user), se.compare({"a": ev, "b": ev})
 
 
 def saved_folds(path):
@@ -59,15 +59,18 @@ def saved_folds(path):
 
 
 def saved_sweep(path):
-    se.save_model(MODEL, path.parent / "one.npz")
+    se.save_model(MODEL, path.with_name("one.npz"))
     resume(path)
 
 
+def resume(path):
+    return se.sweep([path.with_name("one.npz")], *PARTS, out=path.parent, progress=False)
+
+
 def saved_night(path):
-    history = se.History(path)
+    ev = se.evaluate_model(MODEL, HOLDOUT, ["ndcg@5", "mean_rank"])
     for night in range(1, 4):
-        ev = se.evaluate_model(MODEL, HOLDOUT, ["ndcg@5", "mean_rank"])
-        history.append(ev, "als", time=f"2026-11-0{night}T03:00Z")
+        se.History(path).append(ev, "als", time=f"2026-11-0{night}T03:00Z")
 
 
 def nights(path):
@@ -75,57 +78,34 @@ def nights(path):
     return history.to_frame(), history.changes(), history.notes()
 
 
-def resume(path):
-    return sweep([path.parent / "one.npz"], *PARTS, out=path.parent, progress=False)
-
-
-def tables(kind):
-    def make(path):
-        lists = FRAME.drop_duplicates(["user", "item"]).assign(
-            score=lambda rows: np.arange(len(rows)) / 7
-        )
-        for name, frame in {"recs": lists[["user", "item", "score"]], "truth": FRAME}.items():
-            file = path.parent / f"{name}.{kind}"
-            if kind == "csv":
-                frame.to_csv(file, index=False)
-            else:
-                frame.to_parquet(file, index=False, row_group_size=50)
-
-    return make
-
-
-def evaluated(path):
-    recs, truth = (path.parent / f"{name}{path.suffix}" for name in ("recs", "truth"))
-    return se.evaluate(recs, truth, "ndcg@5").summary()
+def tables(path):
+    lists = FRAME[["user", "item"]].drop_duplicates()
+    lists["score"] = np.arange(len(lists)) / 7
+    for name, frame in {"recs": lists, "truth": FRAME}.items():
+        file = path.with_name(f"{name}{path.suffix}")
+        if path.suffix == ".csv":
+            frame.to_csv(file, index=False)
+        else:
+            frame.to_parquet(file, index=False, row_group_size=50)
 
 
 def trec(path):
-    se.trec.write_run(LABELLED, path.parent / "run.txt")
-    relevance = se.Relevance.from_csr(VALIDATION, users=HOLDOUT.users, items=HOLDOUT.items)
-    se.trec.write_qrels(relevance, path.parent / "qrels.txt")
+    lists = se.evaluate_model(MODEL, HOLDOUT, "ndcg@5", keep="lists").rankings
+    se.trec.write_run(lists, path.with_name("run.txt"))
+    se.trec.write_qrels(se.Relevance.from_csr(HOLDOUT.validation), path.with_name("qrels.txt"))
 
 
-def evaluated_trec(path):
-    return se.evaluate(path.parent / "run.txt", path.parent / "qrels.txt", "ndcg@5").summary()
+def evaluated(*names):
+    return lambda path: se.evaluate(*map(path.with_name, names), "ndcg@5").summary()
 
 
 def factors(path):
-    np.save(path.parent / "user_factors.npy", MODEL.user_factors)
-    np.save(path.parent / "item_factors.npy", MODEL.item_factors)
-
-
-def csr_folder(path):
-    for name in ("data", "indices", "indptr"):
-        np.save(path.parent / f"{name}.npy", getattr(TRAIN, name))
-    np.save(path.parent / "shape.npy", np.array(TRAIN.shape))
+    np.save(path.with_name("user_factors.npy"), MODEL.user_factors)
+    np.save(path.with_name("item_factors.npy"), MODEL.item_factors)
 
 
 def of_model(path):
     return se.evaluate_model(path, HOLDOUT, "mrr@5")
-
-
-def of_folder(path):
-    return se.evaluate_model(path.parent, *PARTS)
 
 
 #: What writes a file, and what reads it, by the path from the folder of the case.
@@ -133,44 +113,44 @@ FORMATS = {
     "clicks.csv": (lambda path: FRAME.to_csv(path, index=False), load),
     "clicks.csv.gz": (lambda path: FRAME.to_csv(path, index=False), load),
     "clicks.parquet": (lambda path: FRAME.to_parquet(path, index=False), load),
-    "u.data": (text("".join(f"{i % 9}\t{i % 7}\t3\t88125{i:04}\n" for i in range(60))), load),
+    "u.data": (text(f"{i % 9}\t{i % 7}\t3\t88125{i:04}\n" for i in range(60)), load),
     "behaviors.tsv": (text(MIND), load),
     "adjacency.txt": (
-        text("".join(f"{i} {' '.join(str((i * j) % 11) for j in range(6))}\n" for i in range(30))),
+        text(f"{i} {' '.join(str((i * j) % 11) for j in range(6))}\n" for i in range(30)),
         lambda path: load(path, format="adjacency"),
     ),
     "clicks.npz": (lambda path: sparse.save_npz(path, TRAIN), load),
     "als.npz": (lambda path: se.save_model(MODEL, path), of_model),
     "knn.npz": (lambda path: se.baselines.item_knn(HOLDOUT).save(path), of_model),
-    "factors/user_factors.npy": (factors, of_folder),
-    "csr/indptr.npy": (csr_folder, lambda path: se.evaluate_model(MODEL, path.parent, *PARTS[1:])),
-    "split/train.npz": (saved_split, lambda path: se.Holdout.load(path.parent)),
-    "split/labels.npz": (saved_split, lambda path: se.Holdout.load(path.parent)),
-    "ev/summary.json": (saved_evaluation, lambda path: _load(path.parent)),
-    "ev/totals.npz": (saved_evaluation, lambda path: _load(path.parent)),
-    "ev/per_user.csv": (saved_evaluation, lambda path: _load(path.parent)),
+    "factors/user_factors.npy": (factors, lambda path: se.evaluate_model(path.parent, *PARTS)),
+    "csr/indptr.npy": (
+        lambda path: saved_csr(path.parent, TRAIN),
+        lambda path: se.evaluate_model(MODEL, path.parent, *PARTS[1:]),
+    ),
+    **dict.fromkeys(
+        ("split/train.npz", "split/labels.npz"),
+        (lambda path: HOLDOUT.save(path.parent), lambda path: se.Holdout.load(path.parent)),
+    ),
+    **dict.fromkeys(
+        ("ev/summary.json", "ev/totals.npz", "ev/per_user.csv"), (saved_evaluation, loaded)
+    ),
     "cv/cross_validation.jsonl": (
         saved_folds,
         lambda path: se.CrossValidation.load(path.parent).summary(),
     ),
     "nights.jsonl": (saved_night, nights),
-    "tables/recs.csv": (tables("csv"), evaluated),
-    "tables/truth.csv": (tables("csv"), evaluated),
-    "blocks/recs.parquet": (tables("parquet"), evaluated),
-    "blocks/truth.parquet": (tables("parquet"), evaluated),
-    "trec/run.txt": (trec, evaluated_trec),
-    "trec/qrels.txt": (trec, evaluated_trec),
+    **dict.fromkeys(("t/recs.csv", "t/truth.csv"), (tables, evaluated("recs.csv", "truth.csv"))),
+    **dict.fromkeys(
+        ("t/recs.parquet", "t/truth.parquet"),
+        (tables, evaluated("recs.parquet", "truth.parquet")),
+    ),
+    **dict.fromkeys(("t/run.txt", "t/qrels.txt"), (trec, evaluated("run.txt", "qrels.txt"))),
     "sweep/sweep.jsonl": (saved_sweep, resume),
     "negatives.txt": (
-        text("".join(f"({u},{u % 30})\t{(u + 3) % 30}\t{(u + 5) % 30}\n" for u in range(40))),
+        text(f"({u},{u % 30})\t{(u + 3) % 30}\t{(u + 5) % 30}\n" for u in range(40)),
         lambda path: se.read_negatives(path, TRAIN),
     ),
 }
-
-
-def _load(folder):
-    ev = se.Evaluation.load(folder)
-    return ev.summary(), repr(ev), len(ev.per_user), se.compare({"a": ev, "b": ev})
 
 
 @pytest.mark.parametrize("file", FORMATS)

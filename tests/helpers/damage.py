@@ -85,19 +85,17 @@ def _in_archive(random, content):
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = [[name, archive.read(name)] for name in archive.namelist()]
+        one = random.choice(members)
     except Exception:  # noqa: BLE001 - damaged before, in ways that zipfile answers as it likes
         return _flip(random, content)
-    if not members:
-        return _flip(random, content)
-    one = random.choice(members)
-    kind = random.randrange(8)
-    if kind == 0:
+    kind = random.choice(("name", "gone", "twice", "other", *["damage"] * 4))
+    if kind == "name":
         one[0] = random.choice(("../up.npy", "/etc/x.npy", "a/../../b", "\\", "x" * 300, "data"))
-    elif kind == 1:
+    elif kind == "gone":
         members.remove(one)
-    elif kind == 2:
-        members.append(list(random.choice(members)))
-    elif kind == 3:
+    elif kind == "twice":
+        members.append([*one])
+    elif kind == "other":
         one[1] = random.choice(members)[1]
     else:
         one[1] = random.choice(DAMAGES)(random, one[1] or b"\0")

@@ -12,15 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numba import config, njit
 
-from sparse_eval.kernels import products as kernels
-from sparse_eval.kernels.products import (
-    ROWS_AT_ONCE,
-    UNIT,
-    cosine_error,
-    mark_above,
-    multiply,
-    pack,
-)
+from sparse_eval.kernels import products
+from sparse_eval.kernels.products import ROWS_AT_ONCE, UNIT, cosine_error, mark_above, multiply
 from sparse_eval.kernels.vectors import COMPARED_AT_ONCE, LANES, count_in_line
 
 
@@ -43,33 +36,27 @@ def directions_of(vectors):
     n, width = vectors.shape
     norms = np.linalg.norm(vectors.astype(float), axis=1)
     out = np.full((n, width + width % 2), 77, np.int16)
-    kernels.to_directions(0, n, vectors, np.arange(n), norms, out)
+    products.to_directions(0, n, vectors, np.arange(n), norms, out)
     return out
 
 
 def strips_of(directions, rows):
     n_strips = -(-len(rows) // LANES)
     strips = np.full((n_strips, directions.shape[1] // 2, LANES), 77, np.int32)
-    pack(directions.view(np.int32), rows, len(rows), strips)
+    products.pack(directions.view(np.int32), rows, len(rows), strips)
     return strips
 
 
-@st.composite
-def problems(draw):
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    width = draw(st.sampled_from([1, 2, 3, 8, 33, 64]))
-    vectors = rng.normal(size=(draw(st.integers(1, 40)), width))
-    if draw(st.booleans()):  # all of a direction in one number: the largest products
+sizes = st.integers(1, 3 * LANES + 1)
+
+
+@given(st.integers(0, 2**32), st.sampled_from([1, 2, 3, 8, 33, 64]), sizes, sizes, st.booleans())
+def test_products_are_those_of_whole_numbers(seed, width, n_rows, n_lanes, is_large):
+    rng = np.random.default_rng(seed)
+    vectors = rng.normal(size=(rng.integers(1, 41), width))
+    if is_large:  # all of a direction in one number: the largest products
         vectors[np.arange(len(vectors)), rng.integers(width, size=len(vectors))] *= 1e9
-    rows, lanes = (
-        rng.integers(len(vectors), size=draw(st.integers(1, 3 * LANES + 1))) for _ in range(2)
-    )
-    return vectors, rows, lanes, rng
-
-
-@given(problems())
-def test_products_are_those_of_whole_numbers(problem):
-    vectors, rows, lanes, rng = problem
+    rows, lanes = (rng.integers(len(vectors), size=n) for n in (n_rows, n_lanes))
     directions = directions_of(vectors)
     before = directions.copy()
     strips = strips_of(directions, lanes)
@@ -138,7 +125,7 @@ def test_directions_of_any_length(scale):
     vectors = np.array([[1.0, -1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]) * scale
     norms = np.array([np.sqrt(2.0) * scale, 0.0, scale])
     out = np.full((3, 4), 77, np.int16)
-    kernels.to_directions(0, 3, vectors, np.arange(3), norms, out)
+    products.to_directions(0, 3, vectors, np.arange(3), norms, out)
     if scale > 1e-300:
         assert out[0].tolist() == [23170, -23170, 0, 0]
     assert out[1:].tolist() == [[0] * 4, [0, UNIT, 0, 0]]
@@ -148,30 +135,24 @@ def test_directions_of_any_length(scale):
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.skipif(config.DISABLE_JIT, reason="is about compiled code")
-@pytest.mark.parametrize("cpu", ["x86-64", "x86-64-v3", "x86-64-v4"])
-def test_older_processors_multiply_alike(cpu, tmp_path):
+@pytest.mark.parametrize(
+    ("cpu", "features"),
+    [
+        ("x86-64", ""),
+        ("x86-64-v3", "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe"),
+        ("x86-64-v4", "+avx,+avx2,+fma,+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"),
+    ],
+)
+def test_older_processors_multiply_alike(cpu, features, tmp_path):
     if config.CPU_NAME or "x86_64" not in os.uname().machine:
         pytest.skip("these are processors of another kind")
-    features = {
-        "x86-64": "",
-        "x86-64-v3": "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe",
-        "x86-64-v4": "+avx,+avx2,+fma,+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl",
-    }
     if cpu == "x86-64-v4" and "avx512bw" not in Path("/proc/cpuinfo").read_text("ascii"):
         pytest.skip("this one has no AVX-512")
-    chosen = (
-        test_products_are_those_of_whole_numbers,
-        test_what_is_above_and_what_is_near_is_counted,
-    )
-    tests = [f"{__file__}::{test.__name__}" for test in chosen]
+    chosen = [__file__, "-k", "whole_numbers or near"]
+    numba = {"CPU_NAME": cpu, "CPU_FEATURES": features, "CACHE_DIR": str(tmp_path)}
     subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],
-        env=os.environ
-        | {
-            "NUMBA_CPU_NAME": cpu,
-            "NUMBA_CPU_FEATURES": features[cpu],
-            "NUMBA_CACHE_DIR": str(tmp_path),
-        },
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen],
+        env=os.environ | {f"NUMBA_{name}": value for name, value in numba.items()},
         check=True,
         capture_output=True,
     )

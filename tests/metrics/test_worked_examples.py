@@ -22,6 +22,12 @@ import sparse_eval as se
         ((1, 0, 1, 1), "idcg@3", 2.131, 5e-4),
         ((1, 0, 1, 1), "ndcg@3", 0.704, 5e-4),
         ((1, 0, 0, 1, 1, 0), "map@6", 0.7, 1e-12),
+        # Of three pairs those in the order of the gains; pairs of equal gains count nowhere.
+        ((3, 2, 1), "fcp@3", 1, 0),
+        ((2, 3, 1), "fcp@3", 2 / 3, 1e-12),
+        ((2, 1, 3), "fcp@3", 1 / 3, 1e-12),
+        ((1, 2, 3), "fcp@3", 0, 0),
+        ((2, 2, 1), "fcp@3", 1, 0),
         ([1] * 10, "idcg@10", 4.543559, 5e-7),
         ([1] * 14, "idcg@10", 4.543559, 5e-7),
         ([1] * 8, "idcg@10", 3.953465, 5e-7),
