@@ -10,7 +10,9 @@ on another kind of processor, numbers may differ in the last bits: digests are n
 import hashlib
 import itertools
 import json
+import tempfile
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -142,36 +144,47 @@ RANKED = ["auc", "ndcg@10", "percentile_rank", "mrr"]
 
 
 def ways():
-    """One problem, of lists and of each kind of model."""
+    """One problem by every way to an evaluation."""
     given = problem()
     lists, truth, train = given.lists, given.graded, given.train
+    frames = tables(given)
+    matrix = lists.to_positions()
     rules = se.Protocol(METRICS, no_relevant="zero", filter_seen=False)
     judged = se.Protocol(METRICS[:-1], judged_only=True)
     candidates = csr_matrix(np.tile(np.arange(N_ITEMS) % 3 > 0, (N_USERS, 1)))
+    options = {"train": train, "items": given.items}
     yield "lists", partial(evaluated, lists, truth, METRICS, train=train)
+    yield "positions", partial(evaluated, matrix, truth, METRICS, train=train)
     yield "rules", partial(evaluated, lists, truth, rules, train=train)
     yield "judged", partial(evaluated, lists, given.zeros, judged)
     yield "candidates", partial(evaluated, lists, truth, METRICS, candidates=candidates)
-    data = {"train": train, "items": given.items}
-    yield "data of items", partial(evaluated, lists, truth, OF_ITEMS, **data)
-    frames = frame_of(lists.to_positions(), "rank"), frame_of(truth, "gain")
-    yield "pandas", partial(evaluated, *frames, METRICS)
+    yield "totals", partial(evaluated, lists, truth, METRICS, keep="totals")
+    yield "data of items", partial(evaluated, lists, truth, OF_ITEMS, **options)
+    yield "memory", partial(evaluated, lists, truth, OF_ITEMS, **options, memory=1 << 24)
+    yield "executor", partial(_by_executor, lists, truth, **options)
+    yield "pandas", partial(evaluated, *frames[:2], METRICS)
+    yield "Parquet", partial(_by_files, frames, "to_parquet", "parquet")
+    yield "CSV", partial(_by_files, frames, "to_csv", "csv")
+    yield "NumPy", partial(_by_folder, matrix, truth)
     users, items = given.factors
+    model = partial(of_model, train=train, validation=truth)
+    yield "factors", partial(model, given.factors, metrics=METRICS)
+    yield "ranks", partial(model, given.factors, metrics=METRICS[:-1], baselines=True)
+    yield "whole ranks", partial(model, given.factors, metrics=RANKED, baselines=True)
+    yield "kept lists", partial(model, given.factors, metrics=METRICS[:-1], keep="lists")
+    yield "blocks", partial(model, given.factors, metrics=METRICS, memory=1 << 29)
+    yield "scores", partial(model, given.scores, metrics=METRICS)
+    yield "function", partial(model, lambda rows: given.scores[rows], metrics=METRICS)
     weights = csr_matrix((items @ items.T) * (np.arange(N_ITEMS) % 2))
+    yield "item-item", partial(model, se.Scorer(item_item=weights), metrics=METRICS)
     biased = se.factor_model(users, items, item_biases=items[:, 0], similarity="dot")
-    distance = se.factor_model(users, items, similarity="euclidean")
-    of_items = {"candidates": candidates, "items": given.items}
-    for name, model, metrics, options in (
-        ("factors", given.factors, METRICS, {}),
-        ("ranks", given.factors, METRICS[:-1], {"baselines": True}),
-        ("whole ranks", given.factors, RANKED, {"baselines": True}),
-        ("item-item", se.Scorer(item_item=weights), METRICS, {}),
-        ("biases", biased, METRICS, {}),
-        ("distance", distance, METRICS, {}),
-        ("some users", given.factors, METRICS, {"users": [7, 3, 100]}),
-        ("some candidates", given.factors, OF_ITEMS, of_items),
-    ):
-        yield name, partial(of_model, model, train, truth, metrics, **options)
+    yield "biases", partial(model, biased, metrics=METRICS)
+    distant = se.factor_model(users, items, similarity="euclidean")
+    yield "distance", partial(model, distant, metrics=METRICS)
+    yield "checkpoint", partial(_by_checkpoint, given)
+    yield "some users", partial(model, given.factors, metrics=METRICS, users=[7, 3, 100])
+    among = partial(model, candidates=candidates, items=given.items)
+    yield "some candidates", partial(among, given.factors, metrics=OF_ITEMS)
     judged = se.Protocol("ndcg@5", judged_only=True)
     yield "judged by a model", partial(of_model, given.factors, train, given.zeros, judged)
     yield "top_k", lambda: [one.tolist() for one in se.top_k(given.factors, 3, seen=train)]
@@ -179,11 +192,45 @@ def ways():
     yield "exact ranks", lambda: digest_of(ranks().to_positions())
 
 
-def frame_of(matrix, name):
-    """Return the cells of a matrix as a frame with text ids."""
-    cells = matrix.tocoo()
-    users, items = [f"u{row:03d}" for row in cells.row], [f"i{column:03d}" for column in cells.col]
-    return pd.DataFrame({"user": users, "item": items, name: cells.data})
+def tables(given):
+    """Return lists, gains and training data as frames with text ids."""
+    frames = []
+    for side, name in (
+        (given.lists.to_positions(), "rank"), (given.graded, "gain"), (given.train, "value"),
+    ):  # fmt: skip
+        coo = side.tocoo()
+        users, items = [f"u{row:03d}" for row in coo.row], [f"i{column:03d}" for column in coo.col]
+        frames.append(pd.DataFrame({"user": users, "item": items, name: coo.data}))
+    return frames
+
+
+def _by_executor(lists, truth, **options):
+    with ThreadPoolExecutor(2) as pool:
+        return evaluated(lists, truth, OF_ITEMS, client=pool, **options)
+
+
+def _by_files(frames, method, ending):
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / f"{name}.{ending}" for name in ("lists", "truth")]
+        for frame, path in zip(frames, paths, strict=False):
+            getattr(frame, method)(path, index=False)
+        return evaluated(*paths, METRICS)
+
+
+def _by_folder(matrix, truth):
+    with tempfile.TemporaryDirectory() as folder:
+        paths = saved_csr(Path(folder, "lists"), matrix), saved_csr(Path(folder, "truth"), truth)
+        return evaluated(*paths, METRICS)
+
+
+def _by_checkpoint(given):
+    with tempfile.TemporaryDirectory() as folder:
+        users = [f"u{row:03d}" for row in range(N_USERS)]
+        items = [f"i{column:03d}" for column in range(N_ITEMS)]
+        model = se.factor_model(*given.factors)
+        path = se.save_model(model, Path(folder) / "model.npz", users=users, items=items)
+        _, truth, train = tables(given)
+        return of_model(path, train, truth, METRICS)
 
 
 @cache
@@ -217,24 +264,18 @@ def _parts(make):
 
 
 def results():
-    """Intervals, comparisons, segments, baselines, negatives and folds."""
+    """Intervals, comparisons, segments, baselines, negatives, folds and saved results."""
     given, holdout = problem(), se.split.random(clicks(), seed=1)
     names = ["ndcg@5", "recall@10", "map@10"]
-    lists = se.evaluate(given.lists, given.graded, names, train=given.train)
     for level in (0.9, 0.95):
-        yield f"intervals {level}", lambda level=level: cells_of(lists.summary(level))
-    cut = {
-        f"first {n}": se.evaluate(given.lists.head(n), given.graded, ["ndcg@10", "recall@10"])
-        for n in (4, 7, 15)
-    }
+        yield f"intervals {level}", partial(_summary, given, names, level)
     for test, correction in itertools.product(
         ("t", "wilcoxon", "permutation"), ("holm", "bh", "none")
     ):
-        yield f"compare {test} {correction}", partial(_compared, cut, test, correction)
-    yield "segments", lambda: cells_of(lists.by(np.arange(N_USERS) % 3))
-    popularity = se.baselines.popularity(holdout)
+        yield f"compare {test} {correction}", partial(_compared, given, test, correction)
+    yield "segments", lambda: cells_of(_lists(given, names).by(np.arange(N_USERS) % 3))
     models = {
-        "popularity": popularity,
+        "popularity": se.baselines.popularity(holdout),
         "random": se.baselines.random(holdout, seed=1),
         "item_knn": se.baselines.item_knn(holdout),
     }
@@ -242,19 +283,55 @@ def results():
         yield f"baseline {name}", partial(of_model, model, holdout, METRICS)
     for by in ("uniform", "popularity"):
         negatives = se.sample_negatives(holdout, n=20, by=by, seed=1)
-        among = partial(of_model, popularity, holdout, METRICS, candidates=negatives)
+        among = partial(of_model, models["popularity"], holdout, METRICS, candidates=negatives)
         yield f"negatives by {by}", among
-    trainers = {
-        "popularity": lambda train, seed: se.baselines.popularity(train),
-        "random": lambda train, seed: se.baselines.random(train, seed=seed),
+    trainers = {name: partial(_trained, name) for name in ("popularity", "random")}
+    cross = partial(se.cross_validate, clicks(), trainers, names, seeds=2)
+    yield "cross_validate", lambda: cells_of(cross().summary())
+    yield "merge", partial(_merged, given, names)
+    yield "saved", partial(_saved, given, names)
+
+
+def _lists(given, metrics):
+    return se.evaluate(given.lists, given.graded, metrics, train=given.train)
+
+
+def _summary(given, names, level):
+    return cells_of(_lists(given, names).summary(level))
+
+
+def _compared(given, test, correction):
+    evaluations = {
+        f"first {n}": se.evaluate(given.lists.head(n), given.graded, ["ndcg@10", "recall@10"])
+        for n in (4, 7, 15)
     }
-    folds = partial(se.cross_validate, clicks(), trainers, names, seeds=2)
-    yield "cross_validate", lambda: cells_of(folds().summary())
-
-
-def _compared(evaluations, test, correction):
     table = se.compare(evaluations, test=test, correction=correction).table
     return cells_of(table.drop(columns=["effect_low", "effect_high"]))  # SciPy's bits, not ours
+
+
+def _trained(name, train, seed):
+    make = getattr(se.baselines, name)
+    return make(train, seed=seed) if name == "random" else make(train)
+
+
+def _merged(given, names):
+    half = N_USERS // 2
+    users = [f"u{row}" for row in range(N_USERS)]
+    parts = [
+        se.evaluate(
+            se.Rankings.from_positions(given.lists.to_positions()[rows], users=users[rows]),
+            se.Relevance.from_csr(given.graded[rows], users=users[rows]),
+            names,
+        )
+        for rows in (slice(0, half), slice(half, N_USERS))
+    ]
+    return written(parts[0].merge(parts[1]))
+
+
+def _saved(given, names):
+    with tempfile.TemporaryDirectory() as folder:
+        _lists(given, names).save(folder)
+        return cells_of(se.Evaluation.load(folder).summary())
 
 
 def cells_of(table):

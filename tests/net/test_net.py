@@ -1,6 +1,7 @@
 """Public calls return what is stored beside this file, to the last bit."""
 
 import json
+import math
 
 import pytest
 from public_calls import GROUPS, NET, processor, returned
@@ -9,28 +10,43 @@ from public_calls import GROUPS, NET, processor, returned
 @pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 def test_public_calls_return_the_same_bits(group):
-    expected, found = flat(json.loads((NET / f"{group}.json").read_text())), flat(returned(group))
+    expected = json.loads((NET / f"{group}.json").read_text())
     exact = json.loads((NET / "processor.json").read_text()) == processor()
+    found = returned(group)
     different = [
-        f"{path} is {found.get(path)!r}, was {expected.get(path)!r}"
-        for path in sorted(expected.keys() | found.keys())
-        if not is_same(found.get(path), expected.get(path), exact=exact)
+        f"{call}: {path} is {here!r}, was {there!r}"
+        for call in expected.keys() | found.keys()
+        for path, here, there in differences(found.get(call), expected.get(call), exact=exact)
     ]
-    first = "\n".join(different[:40])
+    first = "\n".join(sorted(different)[:40])
     assert not different, f"{len(different)} numbers differ:\n{first}"
 
 
-def flat(value, path=""):
-    """Return the numbers and texts in JSON by their paths."""
-    if not isinstance(value, dict | list):
-        return {path: value}
-    pairs = value.items() if isinstance(value, dict) else enumerate(value)
-    parts = (flat(inner, f"{path}/{key}") for key, inner in pairs)
-    return {place: one for part in parts for place, one in part.items()}
+def differences(found, expected, path="", *, exact):
+    """Return where two values from JSON differ."""
+    if isinstance(found, dict) and isinstance(expected, dict):
+        pairs = [(key, found.get(key), expected.get(key)) for key in found.keys() | expected.keys()]
+    elif isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
+        pairs = [(i, *pair) for i, pair in enumerate(zip(found, expected, strict=True))]
+    else:
+        is_same = found == expected or (found != found and expected != expected)
+        if not exact:
+            numbers = isinstance(found, float) and isinstance(expected, float)
+            is_same |= isinstance(found, str) and isinstance(expected, str)
+            is_same |= numbers and math.isclose(found, expected, rel_tol=1e-9, abs_tol=1e-12)
+        return [] if is_same else [(path, found, expected)]
+    return [
+        one
+        for key, here, there in pairs
+        for one in differences(here, there, f"{path}/{key}", exact=exact)
+    ]
 
 
-def is_same(found, expected, *, exact):
-    if exact:
-        return found == expected or (found != found and expected != expected)
-    are_digests = isinstance(found, str) and isinstance(expected, str)
-    return are_digests or found == pytest.approx(expected, rel=1e-9, abs=1e-12, nan_ok=True)
+def test_differences_are_found():
+    before = {"ndcg@5": [0.5, 3, "a"], "auc": [math.nan, "b"]}
+    assert differences(before, before, exact=True) == []
+    after = {"ndcg@5": [0.5000000001, 3, "c"], "auc": [math.nan, "b"]}
+    assert len(differences(after, before, exact=True)) == 2
+    assert len(differences(after, before, exact=False)) == 0
+    assert differences({"ndcg@5": [0.6, 3, "a"]}, {"ndcg@5": [0.5, 3, "a"]}, exact=False)
+    assert differences({}, before, exact=False)
