@@ -145,7 +145,7 @@ def test_refuses_missing_ids(column, other, missing):
         ("value", ["1", "x"]),
         ("value", pd.array([1, None], dtype="Int64")),
         ("value", [1j, 2j]),
-        ("value", pd.to_datetime(DATES)),
+        ("value", pd.to_datetime(DATES).as_unit("us")),
         ("value", [1e308, 1e308]),  # of one pair
         ("timestamp", [1.5, 2.0]),
         ("timestamp", [1.0, np.nan]),

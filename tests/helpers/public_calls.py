@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 import scipy
 from scipy.sparse import csr_matrix
+from tables_cases import saved_csr
 
 import sparse_eval as se
 from sparse_eval.metrics import CONVENTIONS, REGISTRY
@@ -167,14 +168,15 @@ def ways():
     yield "CSV", partial(_by_files, frames, "to_csv", "csv")
     yield "NumPy", partial(_by_folder, matrix, truth)
     users, items = given.factors
+    scores = users @ items.T
     model = partial(of_model, train=train, validation=truth)
     yield "factors", partial(model, given.factors, metrics=METRICS)
     yield "ranks", partial(model, given.factors, metrics=METRICS[:-1], baselines=True)
     yield "whole ranks", partial(model, given.factors, metrics=RANKED, baselines=True)
     yield "kept lists", partial(model, given.factors, metrics=METRICS[:-1], keep="lists")
     yield "blocks", partial(model, given.factors, metrics=METRICS, memory=1 << 29)
-    yield "scores", partial(model, given.scores, metrics=METRICS)
-    yield "function", partial(model, lambda rows: given.scores[rows], metrics=METRICS)
+    yield "scores", partial(model, scores, metrics=METRICS)
+    yield "function", partial(model, lambda rows: scores[rows], metrics=METRICS)
     weights = csr_matrix((items @ items.T) * (np.arange(N_ITEMS) % 2))
     yield "item-item", partial(model, se.Scorer(item_item=weights), metrics=METRICS)
     biased = se.factor_model(users, items, item_biases=items[:, 0], similarity="dot")
