@@ -137,10 +137,10 @@ def test_whole_numbers_are_dealt_out_to_many_files(step):
 def test_nothing_is_left_behind_after_an_error(place, name, failure, error):
     with temporary(40) as folder:
         paths = of_users(folder, np.arange(50))
-        before = [*Path("/dev/fd").iterdir()]
+        before = [*Path("/dev/fd").glob("*")]
         with mock.patch.object(place, name, side_effect=failure), pytest.raises(error):
             se.evaluate(*paths, "mrr")
-        assert len([*Path("/dev/fd").iterdir()]) <= len(before) + 1
+        assert len([*Path("/dev/fd").glob("*")]) <= len(before) + 1
 
 
 @pytest.mark.parametrize("group", [4, 5, 7])

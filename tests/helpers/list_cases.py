@@ -24,7 +24,7 @@ class Case(NamedTuple):
     def evaluate(self, metrics, **options):
         ids = [items + [-1] * (N_ITEMS - len(items)) for items in self.lists]
         defaults = {
-            "train": of_sets(self.train, N_ITEMS),
+            "train": 2 * of_sets(self.train, N_ITEMS),  # users count once, whatever is stored
             "items": se.ItemData(groups=GROUPS, vectors=VECTORS),
         }
         return se.evaluate(

@@ -132,16 +132,16 @@ def test_files_of_other_versions_are_removed(folder, monkeypatch):
     assert len(list(folder.rglob("*.nbc"))) == 2
 
 
-def test_a_full_disk_is_said(monkeypatch):
+def test_a_full_disk_and_no_folder_are_said(monkeypatch):
+    monkeypatch.setattr(compiling, "_calls", lambda: [lambda: call(kernel(twice))])
+    with mock.patch.object(compiling, "writable_folder", return_value=None):
+        with raises(SparseEvalError):
+            se.compile_kernels(progress=False)
     full = OSError(errno.ENOSPC, "No space left on device")
     monkeypatch.setattr(Path, "write_bytes", fail_with(full))
     with warns():
         call(kernel(twice))
     call(kernel(twice))  # a second warning would be an error
-    monkeypatch.setattr(compiling, "_calls", lambda: [lambda: call(kernel(twice))])
-    with raises(SparseEvalError):
-        se.compile_kernels(progress=False)
-    monkeypatch.setattr(compiling, "writable_folder", lambda: None)
     with raises(SparseEvalError):
         se.compile_kernels(progress=False)
 

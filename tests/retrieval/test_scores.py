@@ -148,7 +148,7 @@ def test_a_function_is_asked_for_the_same_users_wherever_blocks_begin():
     n_items = 1 << 14
     step = users_per_call(n_items)
     assert step * n_items <= module.CELLS_OF_CALL < 2 * step * n_items
-    asked, table = [], np.zeros((step, n_items), np.float32)
+    asked, table = [], np.zeros((step, n_items))
     table.flags.writeable = False
 
     def score(users):
