@@ -154,10 +154,15 @@ def tables():
 OF_TABLES = "ndcg@{3,5},map@5,mrr@5,auc@5,coverage@5,gini@5,err@5,recall(average=micro)@5"
 
 
-def test_tables_have_the_bits_of_one_process(client, tables):
+@pytest.mark.parametrize("ids", ["category", "text"])
+def test_tables_have_the_bits_of_one_process(client, tables, ids):
     lists, truth = tables
-    other = truth.astype({"user": "int32", "item": "int16"})
-    other = other.astype({"user": "category", "item": "category"})
+    if ids == "category":  # of another type
+        other = truth.astype({"user": "int32", "item": "int16"})
+        other = other.astype({"user": "category", "item": "category"})
+    else:
+        lists, truth = (table.astype({"user": str, "item": str}) for table in tables)
+        other = truth
     frames = [dataframe.from_pandas(side, npartitions=n) for n, side in ((3, lists), (4, other))]
     found = se.evaluate(*frames, OF_TABLES, client=client)
     same(found, se.evaluate(lists, truth, OF_TABLES))

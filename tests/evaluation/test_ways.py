@@ -59,12 +59,13 @@ def model_case(case):
     return (users, items), csr_matrix(seen * 1.0), Case(ranked, case.gains, None, n_items)
 
 
+@pytest.mark.parametrize("lists", [False, True])
 @pytest.mark.parametrize("convention", CONVENTIONS)
-def test_every_way_from_a_model_gives_one_number(convention):
+def test_every_way_from_a_model_gives_one_number(convention, lists):
     model, train, case = model_case(make_case(3, n_users=8).accepted(convention))
     held, rules = case.validation, CONVENTIONS[convention]
     # For whole rankings see tests/models/test_ways.py.
-    names = case.metrics(convention, lists=False)
+    names = case.metrics(convention, lists=lists)
     metrics = [name for name in names if rules.uncut.get(name) != "candidates"]
     protocol = se.Protocol(metrics, convention=convention)
     expected = se.evaluate_model(model, train, held, protocol, keep="lists")

@@ -134,9 +134,9 @@ def test_files_of_other_versions_are_removed(folder, monkeypatch):
 
 def test_a_full_disk_and_no_folder_are_said(monkeypatch):
     monkeypatch.setattr(compiling, "_calls", lambda: [lambda: call(kernel(twice))])
-    with mock.patch.object(compiling, "writable_folder", return_value=None):
-        with raises(SparseEvalError):
-            se.compile_kernels(progress=False)
+    no_folder = mock.patch.object(compiling, "writable_folder", return_value=None)
+    with no_folder, raises(SparseEvalError):
+        se.compile_kernels(progress=False)
     full = OSError(errno.ENOSPC, "No space left on device")
     monkeypatch.setattr(Path, "write_bytes", fail_with(full))
     with warns():

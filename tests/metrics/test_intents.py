@@ -1,4 +1,4 @@
-"""Intent-aware metrics: against their definitions and ndeval's numbers, in every way."""
+"""Intent-aware metrics, and what is expected of random lists, against their definitions."""
 
 import math
 from itertools import permutations

@@ -1,4 +1,4 @@
-"""Popularity bias and fairness of exposure: against their definitions, in every way."""
+"""Popularity bias and fairness of exposure, against their definitions."""
 
 import numpy as np
 import popularity_oracle as plain

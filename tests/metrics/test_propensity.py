@@ -142,6 +142,7 @@ def test_refuses_to_compare_numbers_of_other_propensities(tmp_path):
     [
         ("recall(weights=ips)@2", {"items": se.ItemData(propensity=[0.5, 0, 0.5])}),
         ("recall(weights=ips)@2", {"items": se.ItemData(propensity=[0.5, 0.5, 1.5])}),
+        ("recall(weights=ips)@2", {"items": se.ItemData(propensity=[0.5, math.nan, 0.5])}),
         ("recall(weights=ips,gamma=1)@2", {"train": csr_matrix((1, 3))}),
         ("psp@2", {"train": csr_matrix([[0, 1, 0]])}),
     ],

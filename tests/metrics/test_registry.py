@@ -88,6 +88,8 @@ def test_a_registered_name_is_not_read_as_a_cutoff():
 @pytest.mark.parametrize(
     ("name", "facts"),
     [
+        ("ndcg", {}),
+        ("hr", {}),
         ("gm_map", {}),
         ("Two Words", {}),
         ("custom", {"per_user": False}),

@@ -91,9 +91,11 @@ def test_what_is_refused(tmp_path):
         (((iter([model[0]]), model[1]), train, held), memory),
         ((model, train, held * 0), memory),
         ((model, train, held), {"users": ["U1"]}),
+        ((model, train, held), {"users": [0, N_USERS]}),
         ((model, train, held), {"users": [], **memory}),
         ((model, train, held), {"candidates": sparse.csr_matrix((2, N_ITEMS))}),
         ((model, train, held), {"candidates": [0, N_ITEMS]}),
+        ((model, train, held), {"candidates": []}),
     ]:
         with raises(InvalidDataError):
             se.evaluate_model(*given, "ndcg@5", **options)

@@ -142,6 +142,28 @@ def test_warns_if_nothing_was_judged_to_be_not_relevant(one_left):
         se.evaluate_model(model, one_left, se.Protocol("ndcg@3", judged_only=True))
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("rules", [{}, {"judged_only": True}, {"no_relevant": "zero"}])
+def test_judged_items_of_models_and_popularity_are_those_of_their_lists(rules):
+    rng = np.random.default_rng(0)
+    factors = rng.normal(size=(12, 3)), rng.normal(size=(25, 3))
+    part = rng.choice(3, (12, 25), p=(0.5, 0.2, 0.3))  # 1: seen, 2: judged
+    part[-1] %= 2  # nothing is judged
+    gains = rng.choice([0.0, 0.0, 1.0, 2.0], part.shape)
+    gains[-2] = 0  # nothing is relevant
+    truth = sparse.csr_matrix((gains[part == 2], np.nonzero(part == 2)), part.shape)
+    data = sparse.csr_matrix(part == 1, dtype=float), truth
+    metrics = ["ndcg@3", "recall@2", "bpref@4", "judged@3", "infap@3"]
+    protocol = se.Protocol(metrics, **rules)
+    ev = se.evaluate_model(factors, *data, protocol, baselines=True)
+    lists = se.Rankings.from_topk(se.top_k(factors, 25, seen=data[0]).ids)
+    popular = se.Rankings.from_popularity(data[0], k=25)
+    for found, ranked in ((ev, lists), (ev.baselines["popularity"], popular)):
+        expected = se.evaluate(ranked, truth, protocol, train=data[0])
+        assert found.mean() == expected.mean()
+        assert found.summary()["random"].tolist() == expected.summary()["random"].tolist()
+
+
 LAST = se.split.last_n(CLICKS, n=1)
 RULES = [
     {"no_relevant": "zero"},

@@ -196,9 +196,11 @@ def test_refuses_inputs(plain, change):
 
 
 def test_refuses_other_users_cutoffs_and_damaged_matrices(plain):
-    for options in ({"users": [0, 9]}, {"users": np.ones(9, bool)}, {"users": 3}, {"k": True}):
+    for users in ([0, 9], [-1], [0.5], np.ones(9, bool), 3):
         with raises(InvalidDataError):
-            plain.top_k(**options)
+            plain.top_k(users=users)
+    with raises(InvalidDataError, argument="k"):
+        plain.top_k(True)
     for name in ("seen", "held_out"):
         damaged = getattr(plain, name).copy()
         damaged.indices[3] = 40
