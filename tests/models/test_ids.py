@@ -134,7 +134,9 @@ def test_a_holdout_stands_for_its_parts():
         se.evaluate_model(model, holdout)
     with raises(InvalidDataError):
         se.evaluate_model(model, holdout, holdout.validation, METRICS)
+    lists = se.Rankings.from_topk([[0]])
     for call in (  # swapped
+        lambda: se.evaluate(lists, holdout.validation, "mrr", train=holdout.validation),
         lambda: se.evaluate_model(model, holdout.validation, holdout.train, METRICS),
         lambda: se.sweep("x.npz", holdout.validation, holdout.train, METRICS),
         lambda: se.EvaluationCallback(holdout.validation, holdout.train, METRICS),
@@ -192,3 +194,11 @@ def test_a_callback_of_other_data_is_refused():
     other = se.Interactions.from_frame(YESTERDAY, users=holdout.users[::-1]).matrix()
     with raises(InvalidDataError):
         se.train_als(other, factors=2, iterations=1, callback=callback)
+
+
+def test_ranks_are_of_the_items_with_these_ids():
+    model = small_model("ab", "xyz")
+    held = se.Relevance.from_frame(pairs("ay", "by"))
+    assert se.ranks(model, held, k=3).positions.tolist() == [2, 2]
+    with raises(InvalidDataError):
+        se.ranks((model.user_factors, model.item_factors), held)
