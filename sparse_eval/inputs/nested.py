@@ -154,20 +154,22 @@ def _plain(column: Any) -> Any:
     import pyarrow as pa
     from pyarrow import types
 
+    dtype = column.type.value_type if types.is_dictionary(column.type) else column.type
+    if types.is_string_view(dtype):
+        dtype = pa.large_string()
     if types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    return column.cast(pa.large_string()) if types.is_string_view(column.type) else column
+        column = column.cast(pa.dictionary(pa.int32(), dtype))
+    return column.cast(dtype)
 
 
 def _of_lists(user: Any, lists: Any) -> pa.Table:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    parents = pc.list_parent_indices(lists.combine_chunks()).to_numpy()
-    sizes = np.bincount(parents, minlength=len(lists))
-    ranks = np.arange(1, len(parents) + 1) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    items = pc.list_flatten(lists.combine_chunks())
-    return pa.table({"user": user.take(pa.array(parents)), "item": items, "rank": ranks})
+    sizes = pc.list_value_length(lists).fill_null(0).to_numpy()
+    users = user.take(pa.array(np.repeat(np.arange(len(sizes)), sizes)))
+    ranks = np.arange(1, len(users) + 1) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return pa.table({"user": users, "item": pc.list_flatten(lists), "rank": ranks})
 
 
 def _of_wide(user: Any, columns: list[Any]) -> pa.Table:

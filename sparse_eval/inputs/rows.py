@@ -346,5 +346,5 @@ def _classified(column: Any) -> tuple[Any, str]:
             column = column.cast(dtype)
         return pc.add(column, 0.0), "fractions"  # -0.0 and 0.0 are one id
     objects = np.empty(len(column), object)
-    objects[:] = column.to_pandas().tolist()
+    objects[:] = column.to_pylist() if types.is_nested(dtype) else column.to_pandas().tolist()
     return objects, "objects"

@@ -578,6 +578,7 @@ def split_fields(line: str, sep: str) -> list[str]:
     """
     if len(sep) > 1 or '"' not in line:
         return line.split(sep)
+    limit = csv.field_size_limit(max(csv.field_size_limit(), len(line)))
     try:
         return next(csv.reader([line], delimiter=sep, strict=True))
     except csv.Error as error:
@@ -586,6 +587,8 @@ def split_fields(line: str, sep: str) -> list[str]:
             f"expected quotes in pairs ({error}); a quoted field ends in the line where it begins, "
             "and a quote in it is doubled"
         ) from None
+    finally:
+        csv.field_size_limit(limit)
 
 
 def separator_of(path: Path, line: str) -> str:

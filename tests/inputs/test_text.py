@@ -118,6 +118,15 @@ def test_only_quotes_that_nothing_needs_are_taken_away(content):
     assert text._without_quotes(lines.encode(), ord(",")).decode() == expected
 
 
+def test_quoted_fields_of_any_length():
+    limit = csv.field_size_limit()
+    field = "i" * (limit + 1)
+    assert text.split_fields(f'u,"{field}"', ",") == ["u", field]
+    with pytest.raises(text.OpenQuoteError):
+        text.split_fields(f'u,"{field}', ",")
+    assert csv.field_size_limit() == limit
+
+
 @pytest.mark.parametrize(
     ("suffix", "compress"),
     [

@@ -96,6 +96,7 @@ WIDE = pd.DataFrame(
 )
 SCORED = pd.DataFrame({"score_1": [0.9, 0.8], "score_2": [0.5, 0.4]}).join(WIDE)
 NESTED = pd.DataFrame({"user": [*LISTS], "recs": [*LISTS.values()]})
+HIDDEN = pl.from_pandas(pd.DataFrame({"user": [*LISTS, "eve"], "recs": [*LISTS.values(), ["y"]]}))
 NUMBERS = sparse.csr_matrix([[0, 1, 0, 0, 0], [0, 0, 1, 0, 1]])
 FAISS = np.array([[0, 1, 2], [2, 3, -1]])
 
@@ -110,6 +111,8 @@ FAISS = np.array([[0, 1, 2], [2, 3, -1]])
         ({**LISTS, "eve": []}, HELD),
         *((frame, HELD) for frame in (WIDE, pl.from_pandas(WIDE), pa.Table.from_pandas(WIDE))),
         (pl.from_pandas(WIDE).lazy(), HELD),
+        (pl.from_pandas(WIDE).lazy().cast(pl.Categorical), HELD),
+        (HIDDEN.lazy().with_columns(pl.when(pl.col("user") != "eve").then("recs")), HELD),
         (SCORED, HELD),
         *((frame, HELD) for frame in (NESTED, pl.from_pandas(NESTED), pa.table(NESTED))),
         (se.Rankings.from_frame(WIDE), HELD),
