@@ -9,7 +9,7 @@ all. It is a `ValueError`, as callers of NumPy, SciPy and pandas expect::
         ├── InvalidFileError          a file that cannot be read, with the line if there is one
         │   └── InvalidCheckpointError    a model file without usable factors
         ├── InvalidMetricError        an unknown metric, option or cut-off
-        ├── UnsupportedModelError     a model that cannot be recommended with
+        ├── UnsupportedModelError     a model that cannot rank items
         ├── MissingExtraError         an optional dependency that is not installed
         ├── WorkerError               workers that cannot be reached or that died of their task
         └── OutputError               a folder or file that cannot be written
@@ -167,7 +167,7 @@ class InvalidMetricError(SparseEvalError):
 
 
 class UnsupportedModelError(SparseEvalError):
-    """A model that cannot be recommended with."""
+    """A model that cannot rank items."""
 
 
 class MissingExtraError(SparseEvalError):

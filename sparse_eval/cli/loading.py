@@ -1,4 +1,4 @@
-"""Options of how interactions, lists and data of items are read, and interactions are split."""
+"""Options for reading interactions, lists and item data, and for splitting interactions."""
 
 from __future__ import annotations
 

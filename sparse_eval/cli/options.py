@@ -180,7 +180,7 @@ class Progress(Execution):
 
     @property
     def bars(self) -> bool | None:
-        """What `progress` is in Python."""
+        """The value of `progress` in Python."""
         return False if self.quiet and self.progress is None else self.progress
 
 

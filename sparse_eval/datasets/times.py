@@ -130,7 +130,7 @@ class Clock:
 
 
 def time_text(time: np.datetime64 | int) -> str:
-    """Return a date without what is zero at its end, or a whole number: "2019-11-14 09:30:00"."""
+    """Return a date without zeros at its end, or a whole number: "2019-11-14 09:30:00"."""
     if not isinstance(time, np.datetime64):
         return str(time)
     day, _, clock = str(time).partition("T")

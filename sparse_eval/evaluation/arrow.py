@@ -242,7 +242,7 @@ def signed(column: Any, name: str) -> Any:
 
 
 class TableSource(Source):
-    """Two tables, the rows of whose users are brought together.
+    """Two tables, whose rows are brought together by user.
 
     Parameters
     ----------

@@ -62,8 +62,7 @@ class DaskRunner:
 
         Shared data go to each worker once. They and the tasks are passed through the scheduler,
         which sends them again when a worker is lost. Data scattered to workers would be lost with
-        them. A worker that died while it received them was seen to keep the client waiting for
-        ever.
+        them. When a worker died while it received them, the client waited forever.
         """
         import dask
         from dask.delayed import delayed
@@ -74,7 +73,7 @@ class DaskRunner:
         done = as_completed(loop=self.client.loop)
 
         def submit(function: Callable[..., Any], *arguments: Any) -> Any:
-            # That a task is large is known: no more than a few are under way at once.
+            # Large tasks are intended: only a few are under way at once.
             with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
                 return self.client.submit(function, *arguments, pure=False)
 
@@ -114,7 +113,7 @@ def _keep(shared: Any) -> Any:
 
 
 def _do(version: str, work: Work, shared: Any, task: Any) -> Any:
-    """Do a task, in a worker that has the version of who gave it."""
+    """Do a task in a worker, if it has the caller's version."""
     check_version(version)
     return work(shared, task)
 
@@ -276,7 +275,7 @@ class DaskSource(TableSource):
 
     @property
     def repeatable(self) -> bool:
-        """Whether all items are known, and the cluster is still there."""
+        """Whether all items are known, and the cluster is still available."""
         return self.knows_items and self.client.status == "running"
 
     def tasks(self) -> Iterator[tuple[Partitions, int]]:

@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from .run import Keep
     from .runners import ClientLike
 
-#: What `evaluate` takes as recommendations.
+#: Recommendations that `evaluate` accepts.
 RankingsLike: TypeAlias = "Rankings | RankingsScan | SparseInput | FrameLike | PathLike"
-#: What `evaluate` takes as relevant items.
+#: Relevant items that `evaluate` accepts.
 RelevanceLike: TypeAlias = "Relevance | RelevanceScan | SparseInput | FrameLike | PathLike"
 
 #: Types that need no reading: `Rankings`, `Relevance` and matrices of SciPy.
@@ -254,9 +254,9 @@ def _checked(rankings: Any, relevance: Any) -> tuple[Rankings, Relevance]:
 
 
 def _made(side: Any, given: Any, make: Callable[[Any], Any]) -> Any:
-    """Return a matrix that has labels, or was read whole from a file, as `make` makes it.
+    """Apply `make` to a matrix that has labels, or was read whole from a file.
 
-    Slices of it keep the labels, and errors name the file. Anything else is kept as it is.
+    Slices of the result keep the labels, and errors name the file. Other values are unchanged.
     """
     is_labelled = isinstance(side, LabelledMatrix) and labels_of(side) != (None, None)
     is_read = issparse(side) and isinstance(given, str | Path) and not Path(given).is_dir()
@@ -301,7 +301,7 @@ def _of_tables(
         from .parquet import ParquetSource
 
         parquet = ParquetSource(*given, execution)
-        # Both engines sort rows out among their workers; for all others this process does it.
+        # Both engines distribute rows by user themselves; for other clients this process does it.
         if parquet.ranges is not None or not (is_dask(client) or is_spark(client)):
             source = parquet
     with ExitStack() as stack:

@@ -64,7 +64,7 @@ ROWS_AT_ONCE = 6_000_000
 ROWS_PER_TASK = 2_000_000
 BATCH = 1 << 20
 
-#: Files that rows are dealt out to, at least and at most: all are open at once.
+#: The fewest and the most files that rows are dealt out to; all are open at once.
 FEWEST_FILES, MAX_FILES = 11, 500
 
 #: Row groups are read at most this many times for each of their rows; beyond, rows are dealt out.
@@ -430,8 +430,8 @@ class ParquetSource(TableSource):
                 f"temporary files with this memory=; at most {MAX_FILES} are allowed. Sort the "
                 f"tables by {self.columns.recs[0]!r}, or increase memory="
             )
-        # To a prime, as whole numbers are dealt out by their remainders: to none that may well
-        # divide all of them.
+        # A prime number, because whole numbers are dealt out by their remainders, and may all
+        # have the same small divisor.
         n_files = max(n_files, FEWEST_FILES)
         while any(n_files % factor == 0 for factor in range(2, n_files)):
             n_files += 1

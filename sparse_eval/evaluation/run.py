@@ -45,13 +45,13 @@ if TYPE_CHECKING:
 #: its users: measured, see benchmarks/SCALE.md.
 PER_ENTRY, PER_USER = 64, 400
 
-#: Bytes that a value of a user takes for good, and bytes of everything else kept of a user.
+#: Bytes of each kept value of a user, and of everything else that is kept of a user.
 PER_VALUE, PER_KEPT = 8, 41
 
 #: Users in a task for workers, at most.
 USERS_PER_TASK = 1 << 16
 
-#: The tasks that there should be at least: the slowest of the last ones decides when all are done.
+#: The fewest tasks: the fewer, the longer the other workers wait for the last one.
 FEWEST_TASKS = 16
 
 #: A smaller budget has no room for a block worth evaluating.
@@ -225,7 +225,7 @@ class Shared(NamedTuple):
 
 
 def evaluate_task(shared: Shared, task: Any) -> Part:
-    """Load a block and evaluate it: what a worker does."""
+    """Load a block and evaluate it, in a worker."""
     result = evaluate_block(shared.request, shared.load(task), shared.num_threads)
     part = result.part(per_user=shared.per_user)
     if not shared.random:
@@ -305,7 +305,7 @@ def is_dask(client: object) -> bool:
 
 
 def _is_of(library: str, client: object) -> bool:
-    """Return whether an object is of a library, which is not imported to find out."""
+    """Return whether an object is of a library, without importing it."""
     return any(kind.__module__.partition(".")[0] == library for kind in type(client).__mro__)
 
 
@@ -342,7 +342,7 @@ def open_runner(
             yield runner
 
 
-#: With this number of relevant items, all of them in train is not chance.
+#: With this number of relevant items, it is no coincidence if all are in train.
 _ENOUGH = 20
 
 

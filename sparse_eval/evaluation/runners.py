@@ -25,7 +25,7 @@ Work: TypeAlias = "Callable[[Any, Any], Any]"
 #: Where to run: a Dask client, the address of its scheduler, an executor or a Spark session.
 ClientLike: TypeAlias = "Client | str | Executor | SparkSession"
 
-#: Tasks given out for each thread of the workers: one that is done, and one that waits there.
+#: Tasks submitted for each thread of the workers: one is running, and one waits there.
 TASKS_PER_THREAD = 2
 
 

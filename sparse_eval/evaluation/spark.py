@@ -97,7 +97,7 @@ class SparkSource(TableSource):
 
     @property
     def repeatable(self) -> bool:
-        """Whether all items are known, and the session is still there."""
+        """Whether all items are known, and the session is still open."""
         if not self.knows_items:
             return False
         if "connect" in type(self.client).__module__:
@@ -112,8 +112,8 @@ class SparkSource(TableSource):
             side.withColumn(_IS_REC, functions.lit(is_rec))
             for side, is_rec in zip(self.sides, (True, False), strict=True)
         )
-        # Without a number of partitions Spark makes as many as the rows need. One key alone is
-        # sorted by radix; the order of a user's rows is left to the kernels.
+        # Without a number of partitions Spark makes as many as the rows need. A single key
+        # is sorted by radix; the kernels sort the rows of a user.
         rows = recs.union(truth).repartition(_USER).sortWithinPartitions(_USER)
         yield SparkTasks(rows), 1
 
@@ -196,7 +196,7 @@ def _select(table: DataFrame, names: tuple[str, ...], are_text: tuple[bool, bool
         return functions.col("`" + name.replace("`", "``") + "`")
 
     ids = [
-        # Text is cast too: one that is compared without regard to case is not hashed as it is read.
+        # Text is cast too: text with a case-insensitive collation has other hashes.
         column(name).cast("string" if is_text else "long").alias(alias)
         for name, is_text, alias in zip(names[:2], are_text, (_USER, _ITEM), strict=True)
     ]
@@ -263,7 +263,7 @@ def _lacking(what: str, wanted: str) -> str:
 def _unmeasured(session: SparkSession) -> Iterator[None]:
     """Let Spark fill batches without measuring the bytes in them.
 
-    It would after each row, which takes several times as long as the rest of the way to Python. A
+    It would do so after each row, which takes several times as long as the rest of the transfer. A
     batch has at most spark.sql.execution.arrow.maxRecordsPerBatch rows, and ours are short.
     """
     from pyspark.errors import PySparkException
@@ -331,7 +331,7 @@ def run_in_worker(payload: bytes, batches: Iterator[Any]) -> Iterator[Any]:
     """Evaluate the rows of a partition, in a worker.
 
     An error about the input is returned rather than raised: Spark would try the same again, and
-    would tell it as a page of Java.
+    would report it in a page of Java.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Inputs of an evaluation: ranked lists, relevant items, candidates and data about items."""
+"""Read inputs of any form into arrays: lists, relevant items, candidates, data about items."""

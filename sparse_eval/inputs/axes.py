@@ -292,12 +292,12 @@ class Axis:
 
     @cached_property
     def hashes(self) -> Hashes:
-        """A hash of each label, the same wherever and whenever it is computed."""
+        """A hash of each label, the same on every machine."""
         return hash_labels(self.to_numpy())
 
     @cached_property
     def item_keys(self) -> Hashes:
-        """What stands for each item in the fingerprints of users: whole numbers for themselves."""
+        """The key of each item in the fingerprints of users; whole numbers are their own keys."""
         if self.is_integer:
             return self.to_numpy().astype(np.int64).view(np.uint64)
         return np.array(
@@ -382,7 +382,7 @@ def encode(
 
 
 def _by_table(chunks: Sequence[Any]) -> tuple[Items, Axis] | None:
-    """Return the codes of whole numbers, and the ids in order, by a table of all that may be.
+    """Return the codes of whole numbers, and the ids in order, by a table of all possible ones.
 
     Returns None if ids are something else, or too far apart.
     """
@@ -457,7 +457,7 @@ def _large(texts: Any) -> Any:
 
 
 def _of_arrow(labels: Any) -> Any:
-    """Return an Arrow array as what an `Axis` keeps."""
+    """Return an Arrow array in the form that an `Axis` keeps."""
     from pyarrow import types
 
     if types.is_integer(labels.type) or types.is_floating(labels.type):
@@ -487,7 +487,7 @@ def _checked(labels: Any, name: str) -> Axis:
 
 
 def _values_of(labels: Any) -> Any:
-    """Return labels as what an `Axis` keeps: Arrow text, numbers, or an array of objects."""
+    """Return labels as an `Axis` keeps them: Arrow text, numbers, or an array of objects."""
     if isinstance(labels, range):
         return np.arange(labels.start, labels.stop, labels.step)
     if isinstance(labels, np.ndarray) and labels.dtype.kind in "iuf" and labels.ndim == 1:

@@ -1,4 +1,4 @@
-"""`Candidates`: the items that each user can be recommended; and the items that are judged."""
+"""`Candidates`: the items that can be recommended to each user; lists of only judged items."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _EXPECTED = (
     "users to items, or one flat array of items for all users"
 )
 
-#: What candidates are called that nothing is known of.
+#: The kind of candidates of unknown origin.
 GIVEN = "candidates"
 
 #: How metrics of the whole catalogue are estimated from ranks among sampled candidates.
@@ -54,7 +54,7 @@ WARNING = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Candidates(UserRows):
-    """The items that each user can be recommended, less what the user has seen.
+    """The items that can be recommended to each user; items that the user has seen are left out.
 
     `sparse_eval.sample_negatives` returns one; `candidates=` also takes a matrix, a frame, …
 
@@ -142,7 +142,7 @@ class Candidates(UserRows):
 
     @cached_property
     def mask(self) -> Booleans:
-        """Whether each item is a candidate, where they are the same for all users."""
+        """Whether each item is a candidate, if all users have the same candidates."""
         mask = np.zeros(self.shape[1], bool)
         mask[self.items] = True
         return mask
@@ -154,7 +154,7 @@ class Candidates(UserRows):
         return mark_seen(indptr, items, self.indptr, self.items)
 
     def unseen(self, indptr: Integers, items: Items) -> Candidates:
-        """Return those that their users have not seen, given the ascending rows of these."""
+        """Return the candidates that users have not seen, given ascending rows of seen items."""
         n_users = min(len(indptr) - 1, self.shape[0])
         seen = self.indptr[: n_users + 1], self.items[: self.indptr[n_users]]
         is_seen = mark_seen(*seen, indptr, items)
@@ -184,7 +184,7 @@ class Candidates(UserRows):
 
 
 def as_candidates(given: Any) -> Candidates:
-    """Return candidates in one form, numbered and labelled as they are given.
+    """Return any form of candidates as `Candidates`, in their own order and with their labels.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ def align_candidates(
 
 def mark_seen(indptr: Integers, items: Items, seen_indptr: AnyArray, seen_items: Items) -> Booleans:
     """Return a mask of the items of a CSR that the same row of another one contains."""
-    # Only few evaluations pay for the import of all that finds lists.
+    # Imported here, because few evaluations need these kernels.
     from ..kernels.exact import find_seen
     from ..kernels.structures import Seen
 
@@ -284,9 +284,9 @@ def mark_seen(indptr: Integers, items: Items, seen_indptr: AnyArray, seen_items:
 
 
 def name_among(name: str, kind: str | None, corrected: str | None = None) -> str:
-    """Return a metric's name as people read it: ``hit_rate@10 (1+99)`` among candidates.
+    """Return a metric's display name, such as ``hit_rate@10 (1+99)`` among candidates.
 
-    `kind` is None where these are all items.
+    `kind` is None if all items are candidates.
     """
     if kind is None:
         return name
@@ -300,7 +300,7 @@ def is_sampled(kind: str) -> bool:
 
 
 def condense(rankings: Rankings, relevance: Relevance) -> Rankings:
-    """Return lists without the items that nobody has judged; the others move up.
+    """Return lists without unjudged items; the others move up.
 
     Raises
     ------
@@ -364,5 +364,5 @@ def check_judged_listed(rankings: Rankings, relevance: Relevance) -> None:
 
 
 def judged_candidates(relevance: Relevance) -> Candidates:
-    """Return the judged items of each user, as what it can be recommended."""
+    """Return the judged items of each user as candidates."""
     return Candidates(relevance.shape, relevance.indptr, relevance.items, JUDGED)

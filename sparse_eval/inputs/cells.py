@@ -237,7 +237,7 @@ def event_gains(column: Any, name: Hashable, gains: Mapping[Any, float], first: 
 
 
 def as_numbers(chunks: list[Any]) -> list[Any]:
-    """Return codes of text as codes of whole numbers if all of it are such."""
+    """Return codes of text as codes of whole numbers if all texts are whole numbers."""
     import pyarrow.compute as pc
 
     for chunk in chunks:

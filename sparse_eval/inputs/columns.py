@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class GuessWarning(UserWarning):
-    """An input was read in the way that is most likely, which only the user can confirm."""
+    """An ambiguous input was read in the most likely way; please check it."""
 
 
 #: The default for the name of a column: a usual name of its role.
@@ -102,7 +102,7 @@ class Columns:
         )
 
     def warn_of_zeros(self, role: str, n_zeros: int, n: int, where: str = "") -> None:
-        """Warn if values are 0 that may not mean that an item was shown and not chosen.
+        """Warn about zeros, unless they can only mean that an item was shown and not chosen.
 
         A zero among ratings often means an event without a rating, as in Book-Crossing.
         """

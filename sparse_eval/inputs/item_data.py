@@ -279,7 +279,7 @@ def _in_order(values: Any, name: str, n_items: int, labels: Axis | None) -> tupl
 
 
 def written(name: str) -> str:
-    """Return the argument for item data such as "groups"; the command line replaces it."""
+    """Return the text of the argument for item data; the command line replaces it by an option."""
     return f"items=se.ItemData({name}=…)"
 
 

@@ -203,7 +203,7 @@ def check_part(train: object) -> None:
 
 _SIDES = ("validation", "the predictions")
 
-#: How what has no ids gets them.
+#: How to add ids to an input without them.
 _REMEDIES = {
     "the model": "from se.train_als or se.save_model(model, path, users=…, items=…)",
     "candidates": "such as a mapping, a frame or pandas.Index(ids)",

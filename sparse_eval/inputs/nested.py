@@ -1,4 +1,4 @@
-"""Lists and relevant items by user, and lists in columns, as tables with a row for each item."""
+"""Convert mappings by user, and lists in columns, to tables with a row for each item."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _wide(names: list[str]) -> list[str]:
     for name in names:
         if match := _NUMBERED.fullmatch(name):
             by_stem.setdefault(match["stem"], []).append((int(match["number"]), name))
-    for _, named in sorted(by_stem.items()):  # rec_1, … before score_1, …, whatever their order
+    for _, named in sorted(by_stem.items()):  # rec_1, … before score_1, …, in any order
         numbered = sorted(named)
         first = numbered[0][0]
         if len(numbered) > 1 and [number for number, _ in numbered] == list(

@@ -96,8 +96,8 @@ def slice_rows(matrix: CSRMatrix, first: int, last: int) -> CSRMatrix:
 def release(*sides: object) -> None:
     """Release the resident pages of memory-mapped arrays and matrices (MADV_DONTNEED).
 
-    Mapped pages count as the process's own until another process needs the memory: without this,
-    a budget would look exceeded by all that was read.
+    Mapped pages count as memory of the process until another process needs it. Without this, all
+    data read would count against the limit.
     """
     for side in map(plain_matrix, sides):
         arrays = (side.data, side.indices, side.indptr) if sparse.issparse(side) else (side,)

@@ -1,4 +1,4 @@
-"""Recognize by its content what a path holds, and open recommendations and relevant items."""
+"""Recognize the content of a path, and open recommendations and relevant items."""
 
 from __future__ import annotations
 

@@ -59,16 +59,16 @@ _SCORE = "a finite number, or -inf for an item not to recommend"
 #: The scores of an array that are read at once.
 _SCORES_AT_ONCE = 2**20
 
-#: What errors about positions say, because they may be something else.
+#: The hint of errors about positions, which may be scores.
 _MAY_BE_SCORES = ". If the matrix contains scores, use Rankings.from_scores(matrix)"
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Rankings(UserRows):
-    """Each user's ranked list, its positions explicit.
+    """The ranked list of each user, with explicit positions.
 
     Make one with `from_topk`, `from_positions`, `from_scores` or `from_frame`. A list may have
-    gaps: an item keeps its position though others of the list are unknown. A gap counts as a listed
+    gaps: an item keeps its position if others of the list are unknown. A gap counts as a listed
     item that is not relevant, and the last position is the length of the list. `evaluate` warns if
     no list has a position 1, except if the lists hold only hits, as from `sparse_eval.ranks`.
 
@@ -508,7 +508,7 @@ class Rankings(UserRows):
 
     @classmethod
     def from_popularity(cls, train: Any, k: int, *, filter_seen: bool = True) -> Rankings:
-        """Recommend everybody the most popular items that they have not seen.
+        """Recommend to each user the most popular items that the user has not seen.
 
         Parameters
         ----------
@@ -676,7 +676,7 @@ def _last_positions(indptr: Integers, positions: Items) -> Integers:
 
 
 def _check_ids(table: AnyArray, rows: Integers, n_items: int) -> bool:
-    """Raise if a table of ids has one that there is not, or twice in a list.
+    """Raise if a table of ids has an id out of range, or one twice in a list.
 
     `rows` has the user of each list. Return whether lists are padded, with -1.
     """
@@ -696,7 +696,7 @@ def _check_ids(table: AnyArray, rows: Integers, n_items: int) -> bool:
 
 
 def _score_matrix(scores: Any) -> Any:
-    """Return scores of users × items as a canonical CSR or an array, checked but for its values."""
+    """Return scores of users × items as a canonical CSR or an array, with unchecked values."""
     scores = plain_matrix(scores)
     if sparse.issparse(scores):
         matrix = canonical_csr(scores, "the score matrix", sum_duplicates=False)

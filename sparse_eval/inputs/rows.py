@@ -150,10 +150,10 @@ def read_rows(
                     try:
                         add(batch, first, part.is_text, field.role)
                     except InvalidDataError as error:
-                        if not field.way_out:
+                        if not field.remedy:
                             raise
                         about: Any = {"row": error.row, "column": error.column}
-                        raise InvalidDataError(f"{error}{field.way_out}", **about) from None
+                        raise InvalidDataError(f"{error}{field.remedy}", **about) from None
     with naming(table.where):
         if not n_rows:
             raise InvalidDataError(table.empty)
@@ -203,15 +203,15 @@ def _joined(blocks: list[NDArray[Any]]) -> Any:
     return result
 
 
-#: Kinds of ids that go together: all cells of text files are text, whatever they stand for.
+#: Kinds of ids that may be mixed: in text files, whole numbers are text too.
 _TOGETHER = ({"untyped text", "text"}, {"untyped text", "whole numbers"})
 
 
 class _Ids:
-    """A column of ids as it comes: Arrow dictionaries, or objects of Python.
+    """A column of ids before it is encoded: Arrow dictionaries, or Python objects.
 
-    Python objects are the ids of types that Arrow or pandas do not tell apart or compare: ids of
-    mixed types, tuples, dates, booleans. They take a second for a million rows.
+    Ids are Python objects if Arrow or pandas cannot compare them or tell them apart: ids of mixed
+    types, tuples, dates, booleans. They take a second for a million rows.
     """
 
     def __init__(self, role: str, name: Hashable) -> None:

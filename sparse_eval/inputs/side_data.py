@@ -101,7 +101,7 @@ class SideData:
         ):
             if given is not None:
                 aligned[name], labels = read(given, items.size, labels)
-        # They may know more items than anyone was shown.
+        # They may have more items than lists and relevance.
         n_items = max([items.size, *(one.shape[0] for one in aligned.values())])
         for name, one in aligned.items():
             if one.shape[0] < n_items:
@@ -148,7 +148,7 @@ class SideData:
         return self.training.digest_of_counts(self.items)
 
     def allowing_seen(self) -> SideData:
-        """Return the same data, where items that users have seen may be recommended again."""
+        """Return the same data, but users can be recommended items that they have seen."""
         if self.training is None:
             return self
         return replace(self, training=self.training.allowing_seen())
@@ -165,8 +165,8 @@ def as_training(matrix: Any, n_users: int, n_items: int) -> Training:
     indptr = bounds_of(matrix.indptr, 0, max(n_users, matrix.shape[0])).astype(np.int64, copy=False)
     interacted = matrix.data != 0
     items = np.ascontiguousarray(matrix.indices, np.int32).view()
-    # It may be the caller's array, and formulas are anybody's. Always, since kernels are compiled
-    # apart for arrays that can be written.
+    # It may be the caller's array, and other packages have formulas too. Always, because kernels
+    # are compiled separately for arrays that can be written.
     items.flags.writeable = False
     return Training(indptr, items, None if interacted.all() else interacted, n_items)
 

@@ -1,4 +1,4 @@
-"""Anything with columns as a stream of batches: frames of any library, files, folders of files."""
+"""Read anything with columns in batches: frames of any library, files, folders of files."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ if TYPE_CHECKING:
 
 
 class ArrowStream(Protocol):
-    """A table that any library can read: one of polars, Arrow, DuckDB, pandas, …."""
+    """A table of any library, such as polars, Arrow, DuckDB or pandas."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Export the rows by the Arrow PyCapsule interface."""
 
 
-#: What functions accept that take a frame.
+#: The frames that functions accept.
 Frame: TypeAlias = "pd.DataFrame | ArrowStream | Sequence[Mapping[str, Any]]"
 
 #: Columns of a batch by role: Arrow arrays, or arrays of objects if Arrow has no type for them.
@@ -68,7 +68,7 @@ _HEAD = 1 << 16
 _ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
 _WILD = re.compile(r"[*?[]")
 
-#: What Hive writes for a missing value in the name of a folder.
+#: Hive's text for a missing value in the name of a folder.
 _NO_KEY = "__HIVE_DEFAULT_PARTITION__"
 
 #: Bytes of JSON that are read at once.
@@ -108,7 +108,7 @@ class Table:
 
     @property
     def parts(self) -> Sequence[Table]:
-        """The tables whose rows these are, one after the other; itself if it has rows."""
+        """The tables that this one consists of, in order; only itself if it has rows."""
         return self.tables or [self]
 
     def is_number(self, name: Hashable) -> bool:
@@ -254,7 +254,7 @@ def _of_pandas(series: pd.Series[Any], kind: str) -> Any:
     import pyarrow as pa
 
     found = "" if series.dtype != np.dtype(object) else pd.api.types.infer_dtype(series)
-    # What pandas and Arrow raise for values of several types, and of types that they lack.
+    # Errors of pandas and Arrow about values of several types, and of types that they lack.
     with suppress(pa.ArrowException, OverflowError, TypeError, UnicodeEncodeError, ValueError):
         if found == "string":
             return pa.array(series, pa.large_string())

@@ -50,7 +50,7 @@ _BEYOND_ASCII = re.compile("[^\0-\x7f]")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-# Digits of a second that `datetime` cannot hold, and would leave out.
+# Digits of a second that `datetime` would drop.
 _NANOSECONDS = re.compile(r"[.,]\d{6}(\d{1,3})(\d*)", re.ASCII)
 
 #: How compressed files begin, by Arrow's names of compressions.
@@ -62,8 +62,8 @@ _COMPRESSED = re.compile(
 _HEAD, _PART = 2**16, 2**24
 
 #: Bytes that a thread of Arrow reads at once, whose distinct ids fit the caches; a block has some
-#: for each thread. The system gives new pages to larger blocks again and again, which took longer
-#: than to read them.
+#: for each thread. Larger blocks get new pages from the system each time, which took longer than
+#: reading them.
 _CHUNK = 2**22
 
 #: The size of a block that is read line by line.
@@ -135,7 +135,7 @@ def nanoseconds(text: str) -> int:
 
 
 class OpenQuoteError(MalformedLineError):
-    """A quoted field that the line does not end: what follows may be of it, or be rows."""
+    """A quoted field that does not end in its line; the next lines may belong to it."""
 
 
 class BadLines:
@@ -151,7 +151,7 @@ class BadLines:
     def add(self, number: int, line: str, fault: MalformedLineError | str) -> None:
         """Raise `InvalidFileError` for the line, or count it.
 
-        No `OpenQuoteError` is counted: lines after it would be taken for rows that are none.
+        An `OpenQuoteError` is always raised, because the next lines may not be rows.
         """
         if isinstance(fault, OpenQuoteError):
             remedy = (
@@ -196,7 +196,7 @@ def naming(where: Path | None) -> Iterator[None]:
     except Exception as error:
         from pyarrow import ArrowException  # only now, as many files are read without Arrow
 
-        # IndexError: damaged codes may be of texts behind the last one.
+        # IndexError: damaged codes may point past the last text.
         damaged = (ArrowException, EOFError, IndexError, OSError, UnicodeDecodeError)
         if not isinstance(error, damaged):
             raise
@@ -314,7 +314,7 @@ def _checked(encoding: str | None) -> str:
 def in_arrow(data: bytes) -> Any:
     """Return a stream of a copy of `data` in the memory of Arrow.
 
-    A thread of Arrow that lets go of an object of Python at the end of the process aborts it.
+    A thread of Arrow that frees a Python object at the end of the process aborts the process.
     """
     import pyarrow as pa
 
@@ -350,7 +350,7 @@ def read_text(path: Path, encoding: str | None = None, *, guess: bool = False) -
 
 
 def count_lines(data: bytes) -> int:
-    """Return the number of line ends, sooner than ``data.count`` does."""
+    """Return the number of line ends, faster than ``data.count``."""
     return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
 
 
@@ -372,14 +372,14 @@ class Field(NamedTuple):
     column : str or int
         Its name, or its number without a header. Several fields may have the same column.
     kind : Kind
-    way_out : str
+    remedy : str
         What a message about an invalid value adds, such as "; name another column with time=".
     """
 
     role: str
     column: Any  # text or a number; frames have columns of any hashable name
     kind: Kind
-    way_out: str = ""
+    remedy: str = ""
 
 
 def _read_ahead(
@@ -430,7 +430,7 @@ class Reader:
                 yield from self._read(lines, n_before + n_cut)
 
     def _read(self, lines: bytes, n_before: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of lines, in halves as long as Arrow does not read them exactly."""
+        """Yield the rows of lines; halve them until Arrow reads them exactly."""
         import pyarrow as pa
 
         if not lines or lines.isspace():
@@ -455,7 +455,7 @@ class Reader:
 
         wanted = dict(zip(self.numbers, self.fields, strict=True))
         kinds = [wanted[number].kind for number in self.numbers]
-        # Where a line of nothing but separators may be blank, a missing id shows it.
+        # A line of only separators may be blank, which a missing id shows.
         may_hide_blank = "id" not in kinds and (self.n_fields == 1 or self.sep.isspace())
         if may_hide_blank or kinds != [field.kind for field in self.fields]:
             raise _UnlikeError
@@ -566,7 +566,7 @@ class Reader:
             try:
                 row.append(parsers[field.role](texts[number]))
             except MalformedLineError as error:
-                raise MalformedLineError(f"{error}{field.way_out}") from None
+                raise MalformedLineError(f"{error}{field.remedy}") from None
         self.parsers = parsers
         return row
 

@@ -116,7 +116,7 @@ class Training:
         self.indptr = indptr
         self.items = items
         self.n_items = n_items
-        #: Whether what users have seen is a candidate all the same, see `allowing_seen`.
+        #: Whether items that users have seen are candidates too, see `allowing_seen`.
         self.allows_seen = False
         self._interacted = interacted  # False for explicit zeros; None if there are none
         self._whole = whole  # of a block, the training data of all users
@@ -186,7 +186,7 @@ class Training:
         return part
 
     def allowing_seen(self) -> Training:
-        """Return the same data, where items that users have seen may be recommended again."""
+        """Return the same data, but users can be recommended items that they have seen."""
         training = self.part(0, len(self.indptr) - 1)
         training.allows_seen = True
         return training
@@ -217,9 +217,9 @@ class Training:
     def similarities(
         self, indptr: Integers, items: Items, k: int, *, jaccard: bool = False
     ) -> Floats:
-        """Sum how alike the users are over all pairs of the first k items of each list.
+        """Sum the similarities of all pairs of the first k items of each list.
 
-        That is their cosine, or their Jaccard index.
+        These are the cosines, or the Jaccard indices, of the users of two items.
         """
         sums = np.empty(len(indptr) - 1)
         cache = np.zeros((CACHED_PAIRS, 2), np.int64)

@@ -76,7 +76,7 @@ STUDY = "study.jsonl"
 
 _FOREIGN = "is damaged or not the study of a search; choose another folder, or delete it"
 
-#: What Optuna raises if a journal holds something else.
+#: Errors of Optuna if a journal holds something else.
 _DAMAGE = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 #: Iterations before a trial may be pruned.

@@ -1,4 +1,4 @@
-"""`Aligned`: the input of all formulas; `Lists`: what formulas of recommended items read of it."""
+"""`Aligned`: the input of all formulas; `Lists`: the part for formulas of recommended items."""
 
 from __future__ import annotations
 

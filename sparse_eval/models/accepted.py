@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..retrieval.scores import ScoreFunction
 
 
-#: What `evaluate_model` takes: a fitted model of implicit, a checkpoint, only factors, an item-item
+#: Models for `evaluate_model`: a fitted model of implicit, a checkpoint, only factors, an item-item
 #: matrix, scores of users × items, or a function that scores all items.
 ModelLike: TypeAlias = (
     "Model | Recommender | Scorer | tuple[Any, Any] | AnyArray | SparseInput | ScoreFunction "
@@ -127,7 +127,7 @@ def takes_zeros(trained: object) -> bool:
 
 
 def warn_of_zeros(model: Model, train: LabelledMatrix) -> None:
-    """Warn of explicit zeros in a matrix that a model took for positives."""
+    """Warn about explicit zeros in a matrix that a model took for positives."""
     n_zeros = int(np.count_nonzero(train.data == 0))
     if n_zeros and takes_zeros(model.trained) and not (train.items and train.items.by_id):
         warn(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class CompiledKernels(NamedTuple):
-    """What `compile_kernels` did.
+    """The result of `compile_kernels`.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ def _search_near_centres(
 
 
 class _InGroups(Search):
-    """A search in groups, which is not worth while for so few items."""
+    """A search in groups, even among few items."""
 
     tuning = Tuning(
         small_catalogue=0, easy_items=0, easy_for_ranks=0, easy_for_few=0,

@@ -62,14 +62,14 @@ def _checked(model: object, ids: Any, name: str) -> Axis | None:
 
 
 def keep_ids(model: Any, users: Axis | None, items: Axis | None) -> None:
-    """Let a model know the ids of its users and items, or forget what they were."""
+    """Store the ids of its users and items in a model, or remove them."""
     for name, labels in ((USER_IDS, users), (ITEM_IDS, items)):
         if labels is not None or getattr(model, name, None) is not None:
             setattr(model, name, labels)
 
 
 def copy_ids(model: Any, other: Any) -> Any:
-    """Let another form of a model know the same ids and training data, and return it."""
+    """Copy what a model stores about its training data to another form of it, and return that."""
     keep_ids(other, getattr(model, USER_IDS, None), getattr(model, ITEM_IDS, None))
     setattr(other, TRAINED_ON, getattr(model, TRAINED_ON, None))
     return other
@@ -141,7 +141,7 @@ def warn_without_ids(model: Any, *data: object, of_users: bool = True) -> None:
 
 
 def warn_of_numbers(name: str) -> None:
-    """Warn of models without ids, which the message calls `name`."""
+    """Warn about models without ids, which the message calls `name`."""
     warn(
         f"{name} has no ids, but the data have, so users and items are matched by row and column "
         f"number. Metrics are wrong if it was trained on a different order; {_REMEDY}"
@@ -220,12 +220,12 @@ class TrainedOn(NamedTuple):
 
 
 def time_of(text: str) -> Any:
-    """Return a date, or a number in a unit that nobody told."""
+    """Return a date, or a number in an unknown unit."""
     return np.datetime64(text) if "-" in text[1:] else int(text)
 
 
 def keep_training(model: Any, train: LabelledMatrix | None) -> None:
-    """Let a model know the ids and the identity of its training data, or forget them."""
+    """Store the ids and a digest of its training data in a model, or remove them."""
     keep_ids(model, *((None, None) if train is None else labels_of(train)))
     setattr(model, TRAINED_ON, None if train is None else str(TrainedOn.of(train)))
 
@@ -247,7 +247,7 @@ def has_other_data(model: Any, train: LabelledMatrix) -> bool:
 
 
 def warn_of_other_data(name: str) -> None:
-    """Warn of models that were trained on other data, which the message calls `name`."""
+    """Warn about models that were trained on other data, which the message calls `name`."""
     warn(
         f"{name} was trained on pairs that are not in train. If these include held-out pairs, its "
         "metrics are too high. Train it on the train part of this split, or cut the split after "

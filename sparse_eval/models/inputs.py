@@ -1,4 +1,4 @@
-"""Training data, held-out items and candidates: opened, checked, and numbered as a model is."""
+"""Open and check training data, held-out items and candidates, and match them with a model."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def training_part(holdout: Holdout) -> LabelledMatrix | Holdout:
     return holdout.train if holdout.fold_in is None else holdout
 
 
-#: What users can be recommended.
+#: Items that can be recommended to users.
 CandidatesLike: TypeAlias = "TrainLike | Candidates | Mapping[Any, Iterable[Any]] | ArrayLike"
 
 #: Candidates, or a function of a split that returns its own.
@@ -185,7 +185,7 @@ def match_sides(
     candidates: Candidates | None = None,
     chosen: Any = None,
 ) -> Sides:
-    """Match both parts of a split with the users and items of a model: by id where it has ids.
+    """Match both parts of a split with the users and items of a model: by id if it has ids.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ def _match_axis(
     given: Axis | None,
     own: Axis | None,
 ) -> tuple[int, Place, Place]:
-    """Return the number of rows or columns of a model, and the places of both parts' in all.
+    """Return the number of rows or columns of a model, and where those of both parts go.
 
     `known`, `given` and `own` are the labels of the model, of training data and of `relevance`.
     """
@@ -323,7 +323,7 @@ def _match_axis(
 
 
 def _check_numbering(candidates: Candidates, trained: tuple[Place, Place], name: str) -> None:
-    """Raise if candidates number what the model and training data name in different orders."""
+    """Raise if candidates without ids do not fit different orders of model and training data."""
     for axis, one in zip(_AXES, trained, strict=True):
         own = candidates.users if axis == "users" else candidates.items_index
         if own is None and one.places is not None and not (candidates.for_all and axis == "users"):

@@ -39,9 +39,9 @@ class Model:
 
     #: Whether items are ranked here, exactly, rather than by the model's own ``recommend``.
     exact: ClassVar[bool] = True
-    #: Blocks begin at multiples of so many users, so that they change no bit.
+    #: Blocks begin at multiples of this number of users, so that they change no bit.
     step: int = 1
-    #: Of how many entries of a user's row the user takes the memory while it is ranked.
+    #: The memory that ranking a user takes, in entries of the user's row.
     entries_per_user: int = 0
     #: The fitted model of implicit, if it is one.
     trained: Any = None
@@ -174,7 +174,7 @@ class Factors(_Factors, Model):
 
     @property
     def entries_per_user(self) -> int:  # type: ignore[override]
-        """Of how many entries of a user's row the factors take the memory."""
+        """The memory of a user's factors, in entries of the user's row."""
         return int(self.item_factors.shape[1]) // 4
 
     @property

@@ -37,12 +37,12 @@ _USERS_AT_ONCE = 1 << 13
 #: are drawn from the other items only.
 _ROUNDS = 32
 
-#: Seeds are smaller.
+#: The number of seeds.
 _MOST_SEEDS = 1 << 32
 
 
 class Negatives(NamedTuple):
-    """What `read_negatives` returns.
+    """Held-out items and negatives, as `read_negatives` returns them.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ def sample_negatives(
     n_items = max(sides.train.shape[1], relevance.shape[1])
     held_out = relevance.to_csr().csr > 0
     users = np.flatnonzero(relevance.n_relevant)
-    # Items are numbered in an order that only their ids decide.
+    # The order of the items depends only on their ids.
     order = np.argsort(_hashes(sides.items, n_items), kind="stable")
     weights = np.ones(n_items)
     if by == "popularity":
@@ -188,7 +188,7 @@ class _Draw(NamedTuple):
         return np.count_nonzero(can_be_drawn) - np.diff(before[excluded.indptr])
 
     def warn_of_few(self, users: Integers, n_left: Integers, labels: Axis | None) -> None:
-        """Warn of users who have fewer items left than are to be drawn."""
+        """Warn about users who have fewer items left than should be drawn."""
         few = n_left < self.n
         if not few.any():
             return
@@ -354,7 +354,7 @@ def _read_lines(path: Path) -> tuple[list[str], list[str], list[list[str]]]:
 def _numbered(
     words: Any, labels: Axis | None, n: int, path: Path, kind: str
 ) -> tuple[Integers, Axis | None]:
-    """Return the row or column of each word, and the labels of all; those unknown come behind."""
+    """Return the row or column of each word, and the labels of all; unknown ones come last."""
     if labels is None or labels.is_integer:
         try:
             numbers = words.astype(np.int64)

@@ -234,7 +234,7 @@ def ranks(
 
 
 def _exact(model: Any) -> Model:
-    """Return a model that is ranked here."""
+    """Return a model that this package ranks itself."""
     opened = as_model(model, check=False)
     if not opened.exact:
         raise UnsupportedModelError(
@@ -284,7 +284,7 @@ def recommend(
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> pd.DataFrame:
-    """Recommend users the items that a model ranks first among those that they have not seen.
+    """Recommend to users the items that a model ranks first among their unseen items.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ SCORES = "scores"
 
 @dataclass(eq=False, repr=False)
 class ItemItemModel(Model):
-    """A model that scores items by a user's own: the user's row of train times a square matrix.
+    """A model whose scores are the user's row of train times a square matrix of items.
 
     Attributes
     ----------
@@ -247,7 +247,7 @@ class Scorer(Model):
 
     @property
     def takes_any_user(self) -> bool:
-        """False: what users have seen does not count."""
+        """False: the items that users have seen do not count."""
         return False
 
     @property
@@ -294,7 +294,7 @@ class Scorer(Model):
 
     @property
     def memory(self) -> int:
-        """The bytes that ranking takes: the function's scores, and as many as it works with."""
+        """The bytes that ranking takes: the scores of a call of the function, and twice as many."""
         return PER_SEARCH + 3 * 8 * self.shape[1] * self.step
 
     @property

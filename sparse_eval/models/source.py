@@ -76,7 +76,7 @@ class FileReference:
         return cls(absolute, _digest(absolute), is_model)
 
     def open(self) -> Any:
-        """Return the model or matrix, or raise `InvalidFileError` if the files are others."""
+        """Return the model or matrix, or raise `InvalidFileError` if the files changed."""
         return _open_reference(self)
 
     def rows(self, first: int, last: int) -> Any:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _LACKING = 'charts need matplotlib: pip install "sparse_eval[report]"'
 
-#: What would be the time of writing, or the version that wrote, in each kind of file.
+#: The fields of each format with the time of writing or a version; they stay empty.
 _UNDATED: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
     "svg": {"Date": None, "Creator": None},

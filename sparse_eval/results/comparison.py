@@ -724,7 +724,7 @@ def _signed(text: str) -> str:
     return text if text.startswith("-") or not text else f"+{text}"
 
 
-#: What LaTeX reads as something else, and how it is written.
+#: Characters with a meaning in LaTeX, and how they are written.
 _LATEX = str.maketrans(
     {
         "\\": r"\textbackslash{}",

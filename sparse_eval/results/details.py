@@ -1,4 +1,4 @@
-"""What is saved and shown with the numbers: settings, inputs, curves, lists of single users."""
+"""Data saved and shown with the numbers: settings, inputs, curves, lists of single users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Evaluation`: what `evaluate` returns."""
+"""`Evaluation`: the result of `evaluate`."""
 
 from __future__ import annotations
 

@@ -341,7 +341,7 @@ class Measured:
         keys = self.user_hashes if drawn else None
         return random_totals(self.aligned, self.request.plans, users, keys, all_users=all_users)
 
-    # What `UserValues` have.
+    # The attributes of `UserValues`.
 
     @property
     def values(self) -> Measured:

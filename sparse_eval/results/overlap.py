@@ -1,4 +1,4 @@
-"""How alike the lists of two models are."""
+"""The similarity of the lists of two models."""
 
 from __future__ import annotations
 

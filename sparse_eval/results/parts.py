@@ -170,7 +170,7 @@ class FirstRanks(NamedTuple):
         return FirstRanks(min(self.smallest, other.smallest), self.has_others or other.has_others)
 
 
-#: What evaluations must agree in to be merged, by name.
+#: Attributes that must be equal to merge evaluations, by name.
 MergeKey: TypeAlias = "dict[str, Any]"
 
 
@@ -505,7 +505,7 @@ def _check_users_distinct(parts: list[Part]) -> None:
     )
 
 
-#: What parts are made of, by name.
+#: The classes of the values in a part, by name.
 _CLASSES: dict[str, Any] = {
     each.__name__: each
     for each in (

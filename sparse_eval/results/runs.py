@@ -1,4 +1,4 @@
-"""`Runs`: what several models reach on several folds with several seeds, pooled by user."""
+"""`Runs`: the results of several models on folds and with seeds, pooled by user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Room for the kernels of retrieval to work in: they allocate nothing themselves."""
+"""Work arrays for the kernels of retrieval, which allocate nothing themselves."""
 
 from __future__ import annotations
 

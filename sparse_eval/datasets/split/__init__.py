@@ -1,7 +1,7 @@
 """Splitting interactions into training and validation data, and maybe test data.
 
 `random`, `leave_k_out` and `k_fold` draw pairs; `last_n`, `temporal` and `rolling` go by time;
-`users` holds out users whole.
+`users` holds out whole users.
 
 A split divides the distinct (user, item) pairs, so that a repeated interaction is never on both
 sides. Without times the parts add up to the whole, explicit zeros included. With times, no event of

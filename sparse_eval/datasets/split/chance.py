@@ -1,4 +1,4 @@
-"""Splits that draw: random shares of pairs, k random pairs, folds, and users held out whole."""
+"""Random splits: shares of pairs, k pairs, folds, and whole users."""
 
 from __future__ import annotations
 
