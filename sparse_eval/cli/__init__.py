@@ -16,7 +16,7 @@ import traceback
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from .terminal import LINE, message_lines, signals_as_interrupts, tell_interruption
+from .terminal import LINE, message_lines, report_interruption, signals_as_interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,12 +57,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except BaseException as end:
             done = isinstance(end, SystemExit) and not end.code
             if received and not done:  # compiled modules turn interruptions into ImportError
-                raise SystemExit(tell_interruption(end, received)) from None
+                raise SystemExit(report_interruption(end, received)) from None
             if isinstance(end, SystemExit):
                 if isinstance(end.__context__, BrokenPipeError) and _HELP & {*words}:
                     raise SystemExit(0) from None  # the reader had enough of the help
                 raise
-            raise SystemExit(_tell_error(end, debug)) from None
+            raise SystemExit(_print_error(end, debug)) from None
 
 
 def _load_openblas() -> None:
@@ -89,7 +89,7 @@ def _load_openblas() -> None:
     import scipy.linalg.blas  # noqa: F401
 
 
-def _tell_error(error: BaseException, debug: bool) -> int:
+def _print_error(error: BaseException, debug: bool) -> int:
     """Print the error, and return the exit status."""
     from ..errors import SparseEvalError, WorkerError
     from .messages import FULL, bug_report, lacks_memory, message_of

@@ -193,7 +193,7 @@ class Records:
 
     @contextmanager
     def folder(self, out: Path | None) -> Iterator[Path | None]:
-        """Yield the folder for the evaluations of a sweep, if there is any use for them."""
+        """Yield the folder for the evaluations of a sweep, if they are needed."""
         if out is not None or (self.history is None and self.prometheus is None):
             yield out
         else:

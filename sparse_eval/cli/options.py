@@ -240,7 +240,7 @@ class Printing:
 
     @property
     def for_people(self) -> bool:
-        """Whether people read the result."""
+        """Whether the output is for people."""
         return self.printed in ("table", "markdown")
 
     def evaluation(
@@ -290,7 +290,7 @@ def csv_text(table: pd.DataFrame, safe: bool) -> str:
 
 
 def _harmless(cell: Any) -> Any:
-    """Return a cell, or what stands for it if it is text that would run."""
+    """Return a cell, escaped if it is text that would run as a formula."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_SIGNS) else cell
 
 

@@ -179,7 +179,7 @@ def leaves(what: str | Callable[[], str | None] | None) -> None:
     _left.set(what if callable(what) else lambda: what)
 
 
-def tell_interruption(end: BaseException, received: list[int]) -> int:
+def report_interruption(end: BaseException, received: list[int]) -> int:
     """Describe the work that an interrupted command leaves, undisturbed by more signals.
 
     Unfinished objects at `end` are deleted here, so Python's messages about them are not shown.

@@ -62,7 +62,7 @@ def as_array(values: object, name: str, expected: str) -> AnyArray:
     if isinstance(values, np.ndarray):
         return np.asarray(values)  # not a matrix, nor another subclass
     if not (is_array(values) or isinstance(values, Sequence)) or isinstance(values, str | bytes):
-        raise mistaken(values, name, expected)
+        raise wrong_type(values, name, expected)
     try:
         if hasattr(values, "__dlpack__"):
             return np.from_dlpack(values)
@@ -118,7 +118,7 @@ def describe(values: Any) -> str:
     return f"{kind} with shape {values.shape}" if hasattr(values, "tocsr") else kind
 
 
-def mistaken(values: Any, name: str, expected: str) -> InvalidDataError:
+def wrong_type(values: Any, name: str, expected: str) -> InvalidDataError:
     """Return the error about an input called `name` that is not what was `expected`."""
     hint = None
     if is_frame(values):

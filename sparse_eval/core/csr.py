@@ -14,7 +14,7 @@ from scipy import sparse
 
 from ..errors import InvalidDataError
 from ..kernels.rows import BAD_BOUNDS, OUT_OF_RANGE, UNSORTED, check_rows, rank_keys
-from .arrays import SPARSE, as_array, describe, mistaken
+from .arrays import SPARSE, as_array, describe, wrong_type
 from .threads import for_blocks
 
 if TYPE_CHECKING:
@@ -427,7 +427,7 @@ def _check_matrix(matrix: object, name: str) -> Any:
     """Return a sparse matrix with two dimensions, in a dtype that SciPy and numba support."""
     checked = plain_matrix(matrix)
     if not sparse.issparse(checked):
-        raise mistaken(matrix, name, SPARSE)
+        raise wrong_type(matrix, name, SPARSE)
     if len(checked.shape) != 2:
         raise InvalidDataError(
             f"{name}: expected a matrix of users × items, found {len(checked.shape)}-D",

@@ -1,4 +1,4 @@
-"""Sharing blocks of users between threads, and locks between threads."""
+"""Sharing blocks of users between threads, reading ahead, and locks between threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .arguments import check_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
 Value = TypeVar("Value")
@@ -170,6 +170,20 @@ def for_each(work: Callable[[Value], Result], values: Sequence[Value]) -> list[R
 
     for_blocks(call, len(values), block=1)
     return [results[place] for place in range(len(values))]
+
+
+def read_ahead(values: Generator[Value, None, None]) -> Generator[Value, None, None]:
+    """Yield the same values, which are not None, while a thread reads the next one."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            following = thread.submit(next, values, None)
+            while (value := following.result()) is not None:
+                following = thread.submit(next, values, None)
+                yield value
+        finally:
+            thread.submit(values.close)  # after what it may still read when Ctrl-C ends the wait
 
 
 def _share(total: int, n_threads: int) -> int:

@@ -71,7 +71,7 @@ class Clock:
         dated = (str, date, timedelta, np.datetime64, np.timedelta64)
         dates = [name for name, value in given if isinstance(value, dated)]
         if unit is None and dates:
-            unit = _told_by_values(times, dates[0])
+            unit = _unit_of_values(times, dates[0])
         return cls(unit)
 
     def time(self, name: str, value: object) -> int:
@@ -143,7 +143,7 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
 
 
-def _told_by_values(times: Integers, option: str) -> TimeUnit:
+def _unit_of_values(times: Integers, option: str) -> TimeUnit:
     """Return the only unit that makes all dated timestamps recent dates."""
     dated = times[times != UNDATED]
     if len(dated):

@@ -60,7 +60,7 @@ class RowsLoader:
     ----------
     columns : Columns
     catalogue : ndarray or None
-        Every item of both tables, sorted, where metrics depend on it.
+        Every item of both tables, sorted, if metrics depend on it.
     largest_gain : float or None
         Where metrics depend on it.
     propensity : KeyedPropensity or None

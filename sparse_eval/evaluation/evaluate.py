@@ -31,10 +31,10 @@ from .run import (
     Execution,
     evaluate_source,
     evaluate_whole,
-    give_notice,
     is_dask,
     is_spark,
     users_per_block,
+    warn_of_mistakes,
 )
 from .sources import Block, Rows, RowSource, in_block, largest_gain
 
@@ -226,7 +226,7 @@ def evaluate(
     elif evaluation is None:
         source = MatrixSource(request, execution, rankings, relevance, inputs)
         evaluation = evaluate_source(request, execution, source)
-    give_notice(evaluation)
+    warn_of_mistakes(evaluation)
     return evaluation
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import tempfile
 from bisect import bisect_left
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from operator import attrgetter
@@ -23,7 +22,7 @@ import numpy as np
 from ..core.csr import group_rows
 from ..core.hashing import hash_labels
 from ..core.progress import progress_bar
-from ..core.threads import thread_count
+from ..core.threads import read_ahead, thread_count
 from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
 from ..inputs.axes import encode
 from ..inputs.cells import is_text, numbers_of
@@ -44,7 +43,7 @@ from .arrow import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
 
     import pyarrow as pa
 
@@ -74,7 +73,7 @@ MAX_READS = 4.0
 class RowGroup(NamedTuple):
     """A row group: where it is, how many rows it has, and the least and largest user in them.
 
-    The users are None where they are not known.
+    The users are None if they are not known.
     """
 
     path: Path
@@ -167,7 +166,7 @@ class ParquetFiles:
                     groups.append(RowGroup(file, number, group.num_rows, *bounds))
         return groups
 
-    def batches(self, columns: slice, n_rows: int = BATCH) -> Iterator[pa.Table]:
+    def batches(self, columns: slice, n_rows: int = BATCH) -> Generator[pa.Table, None, None]:
         """Yield `n_rows` rows at a time of some columns."""
         import pyarrow as pa
 
@@ -179,7 +178,7 @@ class ParquetFiles:
 
 
 def _bounds(statistics: Any) -> tuple[Any, Any]:
-    """Return the least and largest value of a row group, None where they are not known."""
+    """Return the least and largest value of a row group, None if they are not known."""
     try:
         if statistics is not None and statistics.has_min_max:
             return statistics.min, statistics.max
@@ -203,7 +202,7 @@ def cut_users(
     Returns
     -------
     list of UserRange or None
-        None where rows are in no such order that this is possible without reading them more than
+        None if rows are in no such order that this is possible without reading them more than
         a few times.
     """
     groups = recs + truth
@@ -342,7 +341,7 @@ class ParquetSource(TableSource):
     Attributes
     ----------
     ranges : list of UserRange or None
-        None where rows are in no order of the users.
+        None if rows are in no order of the users.
     """
 
     unit = " rows"
@@ -388,7 +387,7 @@ class ParquetSource(TableSource):
 
     @property
     def repeatable(self) -> bool:
-        """Whether all items are known, and the files are still there."""
+        """Whether all items are known, and the files still exist."""
         return self.knows_items and all(
             file.exists() for side in self.tables for file in side.files
         )
@@ -458,7 +457,9 @@ def _deal(
             files = [stack.enter_context(pa.OSFile(str(path), "wb")) for path in paths]
             writers = [stack.enter_context(pa.ipc.new_stream(file, table.schema)) for file in files]
             batches = table.batches(slice(None), n_rows)
-            for part in stack.enter_context(_ahead(batches)) if n_threads > 1 else batches:
+            if n_threads > 1:
+                batches = stack.enter_context(closing(read_ahead(batches)))
+            for part in batches:
                 with _naming(table.path):
                     users = whole_column(part, user)
                     if pa.types.is_integer(users.type):
@@ -481,20 +482,6 @@ def _deal(
             "more open files (ulimit -n)"
         ) from None
     return counts
-
-
-@contextmanager
-def _ahead(values: Iterator[Any]) -> Iterator[Iterator[Any]]:
-    """Yield an iterator over the same values; another thread computes the next one ahead."""
-    with ThreadPoolExecutor(1) as executor:
-
-        def read() -> Iterator[Any]:
-            following = executor.submit(next, values, None)
-            while (value := following.result()) is not None:
-                following = executor.submit(next, values, None)
-                yield value
-
-        yield read()
 
 
 def _read_dealt(path: Path) -> pa.Table:

@@ -183,7 +183,7 @@ def one_user(request: Request, block: Block, user: Hashable) -> Aligned:
     request : Request
     block : Block
     user : hashable
-        The label, or the row of the block where users have no labels.
+        The label, or the row of the block if users have no labels.
 
     Raises
     ------
@@ -346,7 +346,7 @@ def open_runner(
 _ENOUGH = 20
 
 
-def give_notice(evaluation: Evaluation) -> None:
+def warn_of_mistakes(evaluation: Evaluation) -> None:
     """Warn about likely mistakes in the inputs of an evaluation.
 
     Raises

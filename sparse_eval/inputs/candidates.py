@@ -63,7 +63,7 @@ class Candidates(UserRows):
     shape : tuple of int
         (number of users, number of items); 0 users where the items are for all.
     indptr : ndarray of int64, shape (n_users + 1,), or None
-        Where each user's row starts and ends in `items`; None where the items are for all users.
+        Where each user's row starts and ends in `items`; None if the items are for all users.
     items : ndarray of int32
         Item ids, ascending within a row.
     kind : str
@@ -71,7 +71,7 @@ class Candidates(UserRows):
         negatives and one relevant item of each user, or "n+99" if users have several relevant
         items. It is "candidates" otherwise.
     users, items_index : Axis or None
-        Labels of rows and columns, where they are known.
+        Labels of rows and columns, if they are known.
     estimator : {"unbiased", "bias_variance"} or None
         How metrics of the whole catalogue are estimated, see `corrected`.
     """

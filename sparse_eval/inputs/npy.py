@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ..core import saved_arrays
-from ..core.arrays import SPARSE, mistaken
+from ..core.arrays import SPARSE, wrong_type
 from ..core.csr import bounds_of, canonical_csr, check_csr_arrays, plain_matrix
 from ..core.files import as_input
 from ..core.saved_arrays import map_array
@@ -63,7 +63,7 @@ def sliceable_csr(matrix: object, name: str, *, sum_duplicates: bool = True) -> 
     """
     plain = plain_matrix(matrix)
     if not sparse.issparse(plain):
-        raise mistaken(matrix, name, SPARSE)
+        raise wrong_type(matrix, name, SPARSE)
     csr: CSRMatrix = plain
     if plain.format != "csr":
         csr = canonical_csr(plain, name, sum_duplicates=sum_duplicates)
@@ -107,7 +107,7 @@ def release(*sides: object) -> None:
                 # Windows has no madvise, and takes the pages back by itself.
                 is_mapped = isinstance(base, mmap.mmap) and getattr(array, "mode", "") == "r"
                 if base is not None and is_mapped and hasattr(base, "madvise"):
-                    base.madvise(mmap.MADV_DONTNEED)  # it is read again where it is needed again
+                    base.madvise(mmap.MADV_DONTNEED)  # it is read again if it is needed again
                 array = base
 
 

@@ -179,7 +179,7 @@ def open_truth(side: Any, gain: str | Usual | None = USUAL) -> Any:
         return Relevance.from_frame(frame, gain="gain" if "gain" in frame else None)
     if engine_of(side) is not None:
         return Relevance.scan(side, gain=gain)
-    # Interactions, without importing pandas where there are none.
+    # Interactions, without importing pandas if there are none.
     return side.matrix() if callable(getattr(side, "matrix", None)) else side
 
 

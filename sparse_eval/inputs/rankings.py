@@ -81,7 +81,7 @@ class Rankings(UserRows):
     items : ndarray of int32
         Item ids in the order of their positions.
     gapped_positions : ndarray of int32 or None
-        1-based positions, ascending within a list; None where every list is 1, 2, 3, … without
+        1-based positions, ascending within a list; None if every list is 1, 2, 3, … without
         gaps, which need not be stored.
     lengths : ndarray of int64, shape (n_users,)
         Each user's list length: the last position of the list, 0 for a user without one.
@@ -92,7 +92,7 @@ class Rankings(UserRows):
     relevant_last : bool
         With ``ties="pessimistic"``: relevant items come behind others of equal score.
     users, items_index : Axis or None
-        Labels of rows and columns, where they are known.
+        Labels of rows and columns, if they are known.
     """
 
     shape: tuple[int, int]
@@ -605,7 +605,7 @@ class Rankings(UserRows):
         Returns
         -------
         pandas.DataFrame
-            Columns ``user`` and ``item``, labels where they are known and row and column numbers
+            Columns ``user`` and ``item``, labels if they are known and row and column numbers
             otherwise, and ``rank``, the 1-based position. User by user, each list in its order;
             a user without a list has no row. Scores are not kept by rankings.
 

@@ -50,7 +50,7 @@ class Relevance(UserRows):
     binary : bool
         Whether every gain is 1.
     users, items_index : Axis or None
-        Labels of rows and columns, where they are known.
+        Labels of rows and columns, if they are known.
     states_irrelevant : bool
         Whether `threshold` or the gains of events define which stored values are not relevant.
 

@@ -38,7 +38,7 @@ class SideData:
     vectors : ndarray of float64, shape (n_items, width), or None
         Each of length 1, or all zeros.
     propensity : ndarray of float64, shape (n_items,), or None
-        The chance that an item was observed where it is relevant, above 0 and at most 1.
+        The chance that an item was observed if it is relevant, above 0 and at most 1.
     largest_gain : float, optional
         The largest gain of all users, if only a block of users is evaluated.
     candidates : Candidates or None

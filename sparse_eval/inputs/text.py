@@ -24,7 +24,6 @@ import io
 import math
 import os
 import re
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -33,7 +32,7 @@ import numpy as np
 
 from ..core.arguments import check_choice
 from ..core.messages import warn
-from ..core.threads import thread_count
+from ..core.threads import read_ahead, thread_count
 from ..errors import InvalidDataError, InvalidFileError
 from ..kernels.text import strip_quotes
 from .axes import Axis
@@ -233,7 +232,7 @@ class TextFile:
         self.path, self._can_name = path, guess
         self._encoding, self._guess = _checked(encoding), guess and encoding is None
         self._latin = 0  # the first line that is not UTF-8, if the file is read as Latin-1
-        self._is_told = False
+        self._has_warned = False
 
     def blocks(self, size: int) -> Generator[tuple[int, bytes], None, None]:
         """Yield blocks of about `size` bytes, each after the number of lines before it.
@@ -282,8 +281,8 @@ class TextFile:
 
     def warn_of_guess(self) -> None:
         """Warn once if the file is read as Latin-1."""
-        if self._latin and not self._is_told:
-            self._is_told = True
+        if self._latin and not self._has_warned:
+            self._has_warned = True
             warn(
                 f"{self.path}: line {self._latin} is not UTF-8, so the file was read as Latin-1. "
                 "To be sure, set encoding='latin-1', 'cp1252', …",
@@ -382,20 +381,6 @@ class Field(NamedTuple):
     remedy: str = ""
 
 
-def _read_ahead(
-    blocks: Generator[tuple[int, bytes], None, None],
-) -> Generator[tuple[int, bytes], None, None]:
-    """Yield blocks while a thread reads the next one."""
-    with ThreadPoolExecutor(1) as thread:
-        try:
-            following = thread.submit(next, blocks, None)
-            while (block := following.result()) is not None:
-                following = thread.submit(next, blocks, None)
-                yield block
-        finally:
-            thread.submit(blocks.close)  # after what it may still read when Ctrl-C ends the wait
-
-
 class _UnlikeError(ValueError):
     """Arrow and the line-by-line reader could differ on a block."""
 
@@ -419,7 +404,7 @@ class Reader:
         n_threads = thread_count(None)
         blocks = file.blocks(_CHUNK * min(max(n_threads, 2), 16))
         if n_threads > 1:
-            blocks = _read_ahead(blocks)
+            blocks = read_ahead(blocks)
         with closing(blocks):
             for n_before, block in blocks:
                 file.warn_of_guess()

@@ -361,7 +361,7 @@ def _row(
 
 
 def _numbers(ev: Evaluation, row: int) -> NightlyMetric:
-    """Return the mean of a metric, and how sure it is."""
+    """Return the mean of a metric, and its uncertainty."""
     name, mean, n_users = ev.names[row], ev._value(row), ev._count(row)
     interval = ev._interval(row, mean, LEVEL)
     error, freedom = math.nan, n_users - 1
@@ -390,7 +390,7 @@ def _digests(ev: Evaluation) -> tuple[str | None, str | None]:
 
 
 class NightlyMetric(NamedTuple):
-    """The mean of a metric on a night, NaN where it is not defined, and how sure it is.
+    """The mean of a metric on a night, NaN if it is not defined, and its uncertainty.
 
     `freedom` are the degrees of freedom of the standard error.
     """
@@ -427,7 +427,7 @@ class Night(NamedTuple):
     n_users : int
         Evaluated users.
     users, relevance : str or None
-        Digests of the users, and of their relevant items; None where they are not known.
+        Digests of the users, and of their relevant items; None if they are not known.
     settings : dict of str to (str or None)
         Convention, candidates and other settings that must be equal for numbers to be comparable.
     sparse_eval : str
@@ -458,11 +458,11 @@ class Night(NamedTuple):
         return cls(**values)
 
     def shown(self, metric: str) -> str:
-        """Return a metric's name as people read it: ``hit_rate@10 (1+99)`` among candidates."""
+        """Return a metric's display name, such as ``hit_rate@10 (1+99)`` among candidates."""
         return name_among(metric, self.settings["candidates"], self.settings["corrected"])
 
     def same_users(self, other: Night) -> bool | None:
-        """Return whether another night is of the same users; None where that is not known."""
+        """Return whether another night is of the same users; None if that is not known."""
         if self.relevance is not None and self.relevance == other.relevance:
             return True
         if self.users is None or other.users is None:

@@ -198,7 +198,7 @@ def sweep(
     scoring = Scoring.of(parts, held_out, request, candidates)  # before a checkpoint is read
     thread_count(num_threads)  # raises for a wrong number
     num_threads = num_threads if client is None else 1
-    # All that is worth saving is kept where it is to be saved.
+    # If evaluations are saved, everything that can be saved is kept.
     execution = Execution("lists" if save else "values", num_threads=num_threads, progress=False)
     doubtful: dict[Callable[[str], None], list[Path]] = {}
     with Ledger.opened(out, JOB, scoring.inputs, earlier=(TABLE,)) as ledger:

@@ -814,7 +814,7 @@ class EvaluationCallback:
         return BEST if self._only_best else f"iteration_{done:04d}.npz"
 
     def _warn_of_others(self) -> None:
-        """Warn of checkpoints in the folder that an earlier training left."""
+        """Warn about checkpoints in the folder that an earlier training left."""
         if self._folder is None:
             return
         own = {self._file_of(int(row["iteration"])) for row in self._training.rows}

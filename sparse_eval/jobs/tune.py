@@ -549,7 +549,7 @@ class Search:
             raise TrialPruned
 
     def _known(self) -> list[FrozenTrial]:
-        """Return the trials without those that were lost: one that failed has a reason."""
+        """Return the trials except lost ones; a failed trial has a reason."""
         return [
             trial
             for trial in self.study.get_trials(deepcopy=False)
@@ -560,7 +560,7 @@ class Search:
         return [trial for trial in self._known() if trial.state.is_finished()]
 
     def _best(self) -> FrozenTrial | None:
-        """Return the best of the trials that came to their end, the first of equal ones."""
+        """Return the best finished trial, the first of equal ones."""
         complete = (trial for trial in self._known() if trial.state.name == "COMPLETE")
         return best_of(complete, self._monitor, lambda trial: trial.values[0])
 

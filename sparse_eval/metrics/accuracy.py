@@ -639,7 +639,7 @@ def infap(s: Statistics) -> Floats:
     return out / s.n_relevant
 
 
-@metric("judged", uses=("judged",), of_everyone=True)
+@metric("judged", uses=("judged",), for_all_users=True)
 def judged(s: Statistics) -> tuple[Floats, Integers]:
     """share of the list that is judged, relevant or not
 
@@ -732,7 +732,7 @@ def set_map(s: Statistics) -> Ratio:
     return s.hits**2, s.list_length * s.n_relevant
 
 
-@metric("utility", lower=-np.inf, upper=np.inf, of_everyone=True)
+@metric("utility", lower=-np.inf, upper=np.inf, for_all_users=True)
 def utility(s: Statistics) -> Floats:
     """relevant items of the list less the others
 
@@ -743,7 +743,7 @@ def utility(s: Statistics) -> Floats:
     return 2 * s.hits - s.list_length
 
 
-@metric("num_ret", upper=np.inf, of_everyone=True)
+@metric("num_ret", upper=np.inf, for_all_users=True)
 def num_ret(s: Statistics) -> Floats:
     """number of listed items
 
@@ -781,7 +781,7 @@ def num_rel_ret(s: Statistics) -> Floats:
     upper=np.inf,
     higher_is_better=False,
     uses=("judged",),
-    of_everyone=True,
+    for_all_users=True,
 )
 def num_nonrel_judged_ret(s: Statistics) -> Floats:
     """number of items in the list that are judged and not relevant

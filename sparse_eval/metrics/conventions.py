@@ -28,7 +28,7 @@ def discount(rank: int, shift: int) -> float:
 
 
 class Exceptions(NamedTuple):
-    """The metrics for which a convention counts other users.
+    """The metrics for which a convention counts different users.
 
     Attributes
     ----------

@@ -86,7 +86,7 @@ class _Sweep:
         self.empty = {
             row: 0.0 if plans[row].is_micro and plans[row].items != "all" else np.nan
             for row in swept
-            if not plans[row].of_everyone
+            if not plans[row].for_all_users
         }
         self.cutoffs = np.array(sorted({plans[row].depth for row in swept}), np.int64)
         uses = {name for row in swept for name in plans[row].uses}

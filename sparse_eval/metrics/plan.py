@@ -187,9 +187,9 @@ class Plan:
         return math.exp(ratio) if self.arguments.get("average") == "geometric" else ratio
 
     @cached_property
-    def of_everyone(self) -> bool:
+    def for_all_users(self) -> bool:
         """Whether its formula has a value for users without relevant items too."""
-        return self.definition.formula.of_everyone or self.arguments.get("average") == "geometric"
+        return self.definition.formula.for_all_users or self.arguments.get("average") == "geometric"
 
     @property
     def items(self) -> str:
@@ -259,7 +259,7 @@ class Plan:
         beside = () if weights is None else (weights.needs,)
         return frozenset(chosen.union(self.definition.needs, beside))
 
-    def counts_apart(self, convention: Convention) -> tuple[bool, bool]:
+    def exceptions(self, convention: Convention) -> tuple[bool, bool]:
         """Return whether every list counts, and whether users without a list count 0.
 
         A convention makes both exceptions for some metrics.

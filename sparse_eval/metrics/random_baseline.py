@@ -168,7 +168,7 @@ def _count_as_zero(
     """Set the values of users without relevant items to 0 if the formula makes them 0 / 0."""
     without_relevant = np.flatnonzero(aligned.relevance.n_relevant == 0)
     for row, plan in zip(rows, plans, strict=True):
-        if plan.is_swept and not plan.of_everyone:
+        if plan.is_swept and not plan.for_all_users:
             columns.values[row, without_relevant] = 0.0
 
 

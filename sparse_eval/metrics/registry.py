@@ -235,7 +235,7 @@ class Formula:
     combine : callable, optional
         ``combine(sums, **options)``: the value for all users. The formula then returns an array of
         int64 that is summed over users, with the same shape for all of them.
-    of_everyone : bool
+    for_all_users : bool
         Whether the formula has a value for users without relevant items too. Otherwise they count
         0, if they count at all.
     by_item : bool
@@ -253,7 +253,7 @@ class Formula:
     expected: Callable[..., Any] | None = None
     of_largest: Callable[[Arguments], bool] = never
     combine: Callable[..., float] | None = None
-    of_everyone: bool = False
+    for_all_users: bool = False
     by_item: bool = False
     is_ratio: bool = False
 
@@ -361,7 +361,7 @@ def definition(name: str) -> Definition:
     return find(name).definition
 
 
-class Meant(NamedTuple):
+class Meaning(NamedTuple):
     """The meaning of a name or alias: a metric, and the cut-off and option that it includes.
 
     `name` is the name or alias without its cut-off or number.
@@ -373,7 +373,7 @@ class Meant(NamedTuple):
     option: str | None = None
 
 
-def find(name: str) -> Meant:
+def find(name: str) -> Meaning:
     """Return the metric that a name or alias refers to.
 
     Raises
@@ -389,24 +389,24 @@ def find(name: str) -> Meant:
         return meant
     if (numbered := _NUMBERED.fullmatch(key)) is not None:
         meant_name, option = _WITH_NUMBER[numbered["name"]]
-        return Meant(REGISTRY[meant_name], meant_name, option=f"{option}={numbered['number']}")
+        return Meaning(REGISTRY[meant_name], meant_name, option=f"{option}={numbered['number']}")
     with_cutoff = _WITH_CUTOFF.fullmatch(key)
     if with_cutoff is not None and (meant := _named(with_cutoff["name"])) is not None:
         return meant._replace(cutoff=with_cutoff["cutoff"])
     raise InvalidMetricError(f"there is no metric {name!r}; {nearest(key, REGISTRY)}", metric=name)
 
 
-def _named(key: str) -> Meant | None:
+def _named(key: str) -> Meaning | None:
     """Return the meaning of a name or alias without a number, None if there is no such metric."""
     if key in ALIASES_WITH_OPTION:
         name, option = ALIASES_WITH_OPTION[key]
-        return Meant(REGISTRY[name], key, option=option)
+        return Meaning(REGISTRY[name], key, option=option)
     names = ALIASES.get(key, (key,))
     if len(names) > 1:
         choices = " or ".join(repr(name) for name in names)
         raise InvalidMetricError(f"{key!r} may mean several metrics; did you mean {choices}?")
     entry = REGISTRY.get(names[0])
-    return None if entry is None else Meant(entry, key)
+    return None if entry is None else Meaning(entry, key)
 
 
 @lru_cache(maxsize=1)

@@ -140,7 +140,7 @@ def warn_of_zeros(model: Model, train: LabelledMatrix) -> None:
 def without_zeros(model: object, train: sparse.csr_matrix) -> sparse.csr_matrix:
     """Remove the explicit zeros of a matrix, in place, if they would change the model.
 
-    Neighbours count them, and divide by 0 where an item has nothing else.
+    Neighbours count them, and divide by 0 if an item has nothing else.
     """
     if takes_zeros(model) or hasattr(model, "similarity"):
         train.eliminate_zeros()

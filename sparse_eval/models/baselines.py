@@ -177,7 +177,7 @@ def random(train: Holdout | TrainLike, *, seed: int = 0) -> Scorer:
         Whose users and items they are, as for `popularity`.
     seed : int
         At least 0. A score depends on nothing but it, the user and the item: their ids, or their
-        numbers where there are none.
+        numbers if there are none.
 
     Returns
     -------

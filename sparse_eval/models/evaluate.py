@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.arguments import show_spelling
 from ..errors import InvalidMetricError
-from ..evaluation.run import Execution, give_notice
+from ..evaluation.run import Execution, warn_of_mistakes
 from ..inputs.candidates import as_candidates
 from ..inputs.item_data import item_inputs
 from ..metrics.request import Request
@@ -233,5 +233,5 @@ def evaluate_request(
     evaluation = source.evaluate()
     if popular is not None:
         evaluation.baselines["popularity"] = popular.evaluate()
-    give_notice(evaluation)
+    warn_of_mistakes(evaluation)
     return evaluation

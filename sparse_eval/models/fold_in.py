@@ -63,8 +63,8 @@ def fold_in(
     Returns
     -------
     Factors
-        ``user_factors`` with a row for each row of `seen`, of zeros where that is empty,
-        ``item_factors``, and the ids of both where there are any. `evaluate_model`, `recommend`
+        ``user_factors`` with a row for each row of `seen`, of zeros if that is empty,
+        ``item_factors``, and the ids of both if there are any. `evaluate_model`, `recommend`
         and `top_k` take it for a model.
 
     Raises

@@ -31,7 +31,7 @@ _ROWS = {USER_IDS: ("user_factors",), ITEM_IDS: ("item_factors", "similarity", "
 
 
 def ids_of(model: object, users: Any = None, items: Any = None) -> tuple[Axis | None, Axis | None]:
-    """Return the ids of a model's users and items, None where it only numbers them.
+    """Return the ids of a model's users and items, None if it only numbers them.
 
     `users` and `items`, if given, replace the ids that the model has.
 
@@ -98,7 +98,7 @@ def rows_of_users(users: Any, labels: Axis | None, n_users: int, who_knows: str)
     Raises
     ------
     InvalidDataError
-        If a user is not among them, or ids are given where there are none.
+        If a user is not among them, or ids are given and the model has none.
     """
     if users is None:
         return np.arange(n_users)

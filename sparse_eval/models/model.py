@@ -62,7 +62,7 @@ class Model:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return type(self).__name__
 
     @property

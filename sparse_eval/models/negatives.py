@@ -201,7 +201,7 @@ class _Draw(NamedTuple):
         )
 
     def numbers(self, users: Integers, n: int, part: int) -> Floats:
-        """Return `n` uniform numbers of each user, other ones for each part."""
+        """Return `n` uniform numbers of each user, different ones for each part."""
         seed = self.seed + part * _MOST_SEEDS  # different numbers from the random baselines
         return uniforms(self.keys[users], np.full(len(users), n), seed).reshape(len(users), n)
 
@@ -396,7 +396,7 @@ def _union(
 
 
 def _hashes(labels: Axis | None, n: int) -> Hashes:
-    """Return a hash of each label, or of each number where there are none."""
+    """Return a hash of each label, or of each number if there are none."""
     if labels is None or labels.is_integer:
         return hash_labels(np.arange(n) if labels is None else labels.to_numpy())
     return hash_labels(np.array(list(map(str, labels)), object))

@@ -93,7 +93,7 @@ class Recommender(Model):
 
     @property
     def name(self) -> str:
-        """What messages call it: a neighbour model makes its own lists without a `Recommender`."""
+        """Its name in messages: a neighbour model makes its own lists without a `Recommender`."""
         return type(self.trained).__name__ if self.takes_any_user else "Recommender"
 
     def take(self, rows: Integers) -> Recommender:

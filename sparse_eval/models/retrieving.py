@@ -312,7 +312,7 @@ def recommend(
     -------
     pandas.DataFrame
         A row for each recommended item, in the order of the users and ranks: ``user`` and ``item``
-        (ids, or row and column numbers where there are none), ``rank`` from 1, and ``score``.
+        (ids, or row and column numbers if there are none), ``rank`` from 1, and ``score``.
         Pass it to `evaluate` unchanged. Lists are exact, and of equal scores the lower item number
         comes first. A neighbour model of implicit, or a `Recommender`, makes its own lists by
         `recommend`.

@@ -209,7 +209,7 @@ class Scorer(Model):
                     "same items in the same order, as in frame.loc[frame.columns]"
                 )
             rows, columns = (
-                own_labels(Axis.of(labels, name))  # None where they count from 0
+                own_labels(Axis.of(labels, name))  # None if they count from 0
                 for labels, name in ((given.index, "users"), (given.columns, "items"))
             )
             given = given.to_numpy()

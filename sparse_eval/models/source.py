@@ -293,7 +293,7 @@ def _count_seen(relevance: Relevance, seen: CSRMatrix) -> int:
 
 
 def _count_tied(lists: TopK, left_out: Floats, users: Integers, relevance: Relevance) -> int:
-    """Count the relevant items in lists whose score another candidate has too."""
+    """Count the relevant items in lists that tie with another candidate."""
     scores = lists.scores
     listed = lists.ids >= 0
     tied = np.zeros(scores.shape, bool)
@@ -448,7 +448,7 @@ class ModelSource(RowSource):
 
     @property
     def repeatable(self) -> bool:
-        """Whether the files of workers are still there."""
+        """Whether the workers' files still exist."""
         files = [*self.references.values(), self.load.model]
         return all(one.path.exists() for one in files if isinstance(one, FileReference))
 

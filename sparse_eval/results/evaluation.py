@@ -83,7 +83,7 @@ class Evaluated(Scores):
 
     @property
     def users(self) -> Axis | None:
-        """The users' labels, None where they are the row numbers from 0 on."""
+        """The users' labels, None if they are the row numbers from 0 on."""
         return self._values.labels
 
     @property
@@ -98,7 +98,7 @@ class Evaluated(Scores):
 
     @property
     def n_seen(self) -> Integers | None:
-        """Number of training items of each user; None where it is not known."""
+        """Number of training items of each user; None if it is not known."""
         return self._values.n_seen
 
     @property
@@ -113,7 +113,7 @@ class Evaluated(Scores):
 
     @property
     def all_users(self) -> Axis:
-        """The users' labels, or their row numbers where there are none."""
+        """The users' labels, or their row numbers if there are none."""
         return Axis.numbers(len(self.counted)) if self.users is None else self.users
 
     @property
@@ -353,7 +353,7 @@ class Evaluated(Scores):
 
     @property
     def n_users_of(self) -> dict[str, int]:
-        """Number of users in the mean of each metric: fewer where it is undefined for some."""
+        """Number of users in the mean of each metric: fewer if it is undefined for some."""
         return {name: self._count(row) for row, name in enumerate(self.names)}
 
     def mean(self) -> dict[str, float]:
@@ -739,7 +739,7 @@ class Evaluation(Evaluated):
 
     @property
     def _random(self) -> RandomTotals | None:
-        """The random baseline, computed when it is first needed; None where it cannot be."""
+        """The random baseline, computed when it is first needed; None if it cannot be."""
         if self._drawn is None and self._measured is not None:
             self._drawn = self._measured.random_totals(all_users=True)
         elif self._drawn is None:

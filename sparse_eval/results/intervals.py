@@ -63,7 +63,7 @@ NO_INTERVAL = Interval(math.nan, math.nan, "none")
 
 @lru_cache(maxsize=64)
 def student(level: float, freedom: float) -> Floats:
-    """Return both ends of Student's interval around 0; comparisons ask for the same ones again."""
+    """Return both ends of Student's interval around 0; cached, as comparisons repeat them."""
     # The same bits as stats.t.interval; importing scipy.stats takes longer than a summary.
     from scipy.special import stdtrit
 

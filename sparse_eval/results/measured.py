@@ -80,7 +80,7 @@ class Measured:
     n_relevant : ndarray of int64, shape (n_users,)
         Relevant items of each user.
     first_row : int
-        The number of the first user, where users have no labels.
+        The number of the first user, if users have no labels.
     retrieval : Retrieval or None
         How the rankings were made, if by a model.
     items_digest : str or None
@@ -117,11 +117,11 @@ class Measured:
         exclude = request.no_relevant == "exclude"
         left_out: dict[tuple[bool, bool], tuple[Integers, Integers]] = {}
         for row, plan in enumerate(request.plans):
-            key = plan.counts_apart(request.convention)
+            key = plan.exceptions(request.convention)
             if key not in left_out:
                 is_out = ~block.counts(*key)
                 left_out[key] = np.flatnonzero(is_out), np.flatnonzero(is_out & has_relevant)
-            needs_relevant = plan.is_swept and not plan.of_everyone
+            needs_relevant = plan.is_swept and not plan.for_all_users
             if needs_relevant and not exclude and plan.items == "all":
                 numbers.values[row, ~has_relevant] = 0.0
             # Without relevant items these are NaN already.
@@ -129,7 +129,7 @@ class Measured:
         return block
 
     def counts(self, every_list: bool = False, every_user: bool = False) -> Booleans:
-        """Return for each user whether it counts: for a plan, given its `Plan.counts_apart`."""
+        """Return for each user whether it counts: for a plan, given its `Plan.exceptions`."""
         request, masks, key = self.request, self._counted, (every_list, every_user)
         if key not in masks:
             if every_list:
@@ -147,7 +147,7 @@ class Measured:
     def users_of(self, row: int) -> Integers:
         """Return the rows of the users that count for a plan and have a defined value."""
         plan = self.request.plans[row]
-        counted = self.counts(*plan.counts_apart(self.request.convention))
+        counted = self.counts(*plan.exceptions(self.request.convention))
         if plan.definition.per_user:
             counted = counted & ~np.isnan(self.numbers.values[row])
         return np.flatnonzero(counted)
@@ -187,7 +187,7 @@ class Measured:
 
     @property
     def moments(self) -> _Lazy[Moments]:
-        """The sums of the values of each metric, empty where it has none."""
+        """The sums of the values of each metric, empty if it has none."""
         return _Lazy(_moments, self)
 
     @property
@@ -297,7 +297,7 @@ class Measured:
             "metrics": request.names,
             "convention": request.convention.name,
             "no_relevant": request.no_relevant,
-            # None where no metric depends on them.
+            # None if no metric depends on them.
             "n_items": side_data.n_items if catalogue else None,
             "items": items if catalogue else None,
             "largest_gain": aligned.largest_gain if request.needs_largest_gain else None,
@@ -368,7 +368,7 @@ class Measured:
 
     @property
     def labels(self) -> Axis | None:
-        """The users' labels, None where they are row numbers."""
+        """The users' labels, None if they are row numbers."""
         return self.aligned.relevance.users
 
     @cached_property

@@ -49,7 +49,7 @@ class Retrieval(NamedTuple):
         Relevant items that their users had seen in training, which no list can hold.
     n_tied : int or None
         Relevant items in the lists whose score another candidate has too, so that the rule for
-        ties decided their rank. None where the model ordered the list itself.
+        ties decided their rank. None if the model ordered the list itself.
     n_cold_users, n_cold_items : int or None
         Users with relevant items, and items, whose factors are all zero.
     n_unknown_users, n_unknown_items : int
@@ -238,7 +238,7 @@ class UserValues:
     columns : ndarray of float64, shape (n_metrics, n_users)
         The metrics that have a value for each user.
     n_seen : ndarray of int64 or None
-        Number of training items, of saved evaluations where it is known.
+        Number of training items, of saved evaluations if it is known.
     labelled : bool or None
         Whether the users have labels; None if they do unless they are numbers from 0 on.
     """
@@ -253,7 +253,7 @@ class UserValues:
 
     @cached_property
     def labels(self) -> Axis | None:
-        """The users' labels, None where they are the row numbers from 0 on."""
+        """The users' labels, None if they are the row numbers from 0 on."""
         users = self.user_ids
         is_plain = users.dtype.kind in "iu" and np.array_equal(users, np.arange(len(users)))
         labelled = not is_plain if self.labelled is None else self.labelled
@@ -274,7 +274,7 @@ class UserValues:
 
 
 class ListSums(NamedTuple):
-    """What numbers about all lists are computed from, for each group of users.
+    """The sums behind numbers about all lists, for each group of users.
 
     Attributes
     ----------
@@ -290,7 +290,7 @@ class ListSums(NamedTuple):
     sums: Integers
 
 
-#: The key of the sums of lists. It has the exceptions of the convention (`Plan.counts_apart`), the
+#: The key of the sums of lists. It has the exceptions of the convention (`Plan.exceptions`), the
 #: cut-off, and the position of a metric with its own sums, or -1.
 ListKey: TypeAlias = "tuple[bool, bool, int, int]"
 
@@ -299,7 +299,7 @@ def list_key(request: Request, row: int) -> ListKey:
     """Return the key for the sums of a number about all lists."""
     plan = request.plans[row]
     own = -1 if plan.definition.formula.combine is None else row
-    return (*plan.counts_apart(request.convention), plan.metric.k, own)
+    return (*plan.exceptions(request.convention), plan.metric.k, own)
 
 
 #: The sums of numerators and of denominators of a micro average, for each group of users.
@@ -348,7 +348,7 @@ class Part:
     random : tuple or None
         The random baseline of each metric, once it was computed.
     values : UserValues or None
-        The values of the users, where they are kept.
+        The values of the users, if they are kept.
     saved : dict of int to SavedNumber
         Numbers about all users, by the position of the metric, that were saved. They are not
         computed again, because that may take the lists, or a metric that is registered elsewhere.

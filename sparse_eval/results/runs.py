@@ -149,7 +149,7 @@ class Runs(Requested):
         return pd.DataFrame(rows)
 
     def cells(self, model: str, name: str) -> Floats:
-        """Return the values of a metric, shape (n_users, n_folds, n_seeds), NaN where none is."""
+        """Return the values of a metric, shape (n_users, n_folds, n_seeds), NaN if none is."""
         column = [name for name in self.names if self.is_per_user(name)].index(name)
         values = np.full((self.n_users, len(self.folds), self.n_seeds), np.nan)
         for fold in range(len(self.folds)):
@@ -316,7 +316,7 @@ class Cells:
     Parameters
     ----------
     values : ndarray of float64, shape (n_users, n_folds, n_seeds)
-        NaN where a user has no value.
+        NaN if a user has no value.
     """
 
     def __init__(self, values: Floats) -> None:
@@ -397,7 +397,7 @@ class Cells:
         return add_variances(parts)
 
     def _variance_of_users(self, by_fold: float) -> float:
-        r"""Return the variance of the random effects of users, where they are in some folds only.
+        r"""Return the variance of the random effects of users, if they are in some folds only.
 
         Notes
         -----
@@ -499,7 +499,7 @@ def add_variances(parts: Sequence[tuple[float, float]]) -> Error:
 
 
 def _mean(values: Floats, there: Booleans, axis: int) -> Floats:
-    """Return means over the values that are there, NaN where none is."""
+    """Return means over the values that exist, NaN without any."""
     counts = there.sum(axis=axis)
     sums = np.where(there, values, 0.0).sum(axis=axis)
     means: Floats = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)

@@ -59,16 +59,16 @@ SUMMARY, TOTALS, PER_USER = "summary.json", "totals.npz", "per_user"
 
 
 class Savable(NamedTuple):
-    """What of an evaluation is written to a folder; it can be sent between processes.
+    """The saved content of an evaluation; it can be sent between processes.
 
     Attributes
     ----------
     content : dict
-        What ``summary.json`` holds, but for the digests.
+        The content of ``summary.json``, without the digests.
     parts : dict of str to Part
         By name of the baseline, "" for the evaluation itself.
     table : pyarrow.Table or None
-        One row for each user, None where their values were not kept.
+        One row for each user, None if their values were not kept.
     """
 
     content: dict[str, Any]

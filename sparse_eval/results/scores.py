@@ -58,7 +58,7 @@ class Requested:
         return list(self.request.names)
 
     def shown(self, name: str) -> str:
-        """Return a metric's name as people read it: ``hit_rate@10 (1+99)`` among candidates."""
+        """Return a metric's display name, such as ``hit_rate@10 (1+99)`` among candidates."""
         return name + self._among
 
     def is_per_user(self, name: str | Metric) -> bool:
@@ -116,7 +116,7 @@ class Scores(Requested, ABC):
 
     @property
     def _random(self) -> RandomTotals | None:
-        """The value of each metric under random rankings, None where it is not known."""
+        """The value of each metric under random rankings, None if it is not known."""
         return None
 
     @property
@@ -126,7 +126,7 @@ class Scores(Requested, ABC):
 
     @property
     def no_relevant(self) -> str:
-        """What becomes of users without relevant items: "exclude", "zero" or "judged"."""
+        """The rule for users without relevant items: "exclude", "zero" or "judged"."""
         return self.request.no_relevant
 
     @abstractmethod
@@ -188,7 +188,7 @@ def summarize(scores: Scores, random: RandomTotals | None, level: float) -> pd.D
 
 
 def expectation(scores: Scores, totals: RandomTotals | None, row: int) -> Expectation | None:
-    """Return the random baseline of the metric at a position, None where it is not known."""
+    """Return the random baseline of the metric at a position, None if it is not known."""
     total = None if totals is None else totals[row]
     plan = scores.request.plans[row]
     return total.expectation(plan) if isinstance(total, RandomSums) else total
@@ -204,7 +204,7 @@ def _lift(mean: float, random: float, plan: Plan) -> float:
 
 
 def show(scores: Scores, random: RandomTotals | None, style: str) -> str:
-    """Return the table that people read, and a line about who was evaluated below it.
+    """Return the printed table, and a line below it about the evaluated users.
 
     `style` is "simple" for plain text, "pipe" for Markdown or "html".
     """

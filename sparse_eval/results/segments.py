@@ -243,7 +243,7 @@ def _by_popularity(block: Measured, bands: int) -> pd.DataFrame:
         n_items = int(np.count_nonzero(segments.codes == code))
         for row, plan in enumerate(plans):
             n_relevant = part.of_items(plan.items).relevance.n_relevant
-            counted = block.counts(*plan.counts_apart(block.request.convention))
+            counted = block.counts(*plan.exceptions(block.request.convention))
             users = np.flatnonzero(counted & (n_relevant > 0))
             if len(users):
                 std = columns.moments(row, users, squares=True).std if plan.per_user else math.nan

@@ -55,7 +55,7 @@ class SharedUsers(NamedTuple):
     left_out : dict of str to int
         The number of evaluated users that others lack, by name of the evaluation.
     users : Axis
-        Their labels, or row numbers where there are none.
+        Their labels, or row numbers if there are none.
     """
 
     rows: list[Integers]

@@ -93,7 +93,7 @@ class Ranker(ABC):
         The largest number of items that a list can have.
     cold_users, cold_items : int or None
         Of the last search, the users whose factors are all zero, whose lists hold items in the
-        order of their ids; and such candidates. None where there are no factors.
+        order of their ids; and such candidates. None if there are no factors.
     """
 
     cold_users: int | None = None
