@@ -28,6 +28,10 @@ FOLDERS = {
         lambda i, folder: EVALUATIONS[i].save(folder),
         lambda folder: se.Evaluation.load(folder).names,
     ),
+    "parquet": (
+        lambda i, folder: EVALUATIONS[i].save(folder, table="parquet"),
+        lambda folder: se.Evaluation.load(folder).names,
+    ),
     "split": (
         lambda i, folder: SPLITS[i].save(folder),
         lambda folder: se.Holdout.load(folder).validation.indices.tolist(),
@@ -72,6 +76,37 @@ def test_models_are_saved_whole_or_not_at_all(tmp_path, monkeypatch, name):
         with raises(OutputError):
             save(tmp_path / "m.npz")
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("m.npz", content)]
+
+
+def write_everything(i, folder):
+    """Write every kind of file, the first or the second of two."""
+    for name, (save, _) in FOLDERS.items():
+        save(i, folder / name)
+    ev, model = EVALUATIONS[i], se.train_als(SPLITS[i].train, factors=2, iterations=1)
+    ev.to_csv(folder / "t.csv")
+    ev.to_parquet(folder / "t.parquet")
+    ev.to_json(folder / "t.json")
+    se.write_report({"a": ev}, folder / "r.html")
+    se.plots.save(se.plots.by_cutoff({"a": ev}, "ndcg"), folder / "c.svg")
+    se.History(folder / "h.jsonl").append(ev, "a")
+    model.save(folder / "factors.npz")
+    se.baselines.ease(SPLITS[i]).save(folder / "weights.npz")
+    se.trec.write_qrels(se.Relevance.from_csr(SPLITS[i].validation), folder / "qrels")
+    CLICKS.to_frame().to_csv(folder / "clicks.csv", index=False)
+    options = ("--factors", "2", "--iterations", "1", "--seed", str(i), "--out", str(folder / "run"))
+    with pytest.raises(SystemExit) as end:
+        main(["run", str(folder / "clicks.csv"), *options])
+    assert not end.value.code
+
+
+def test_files_and_folders_keep_their_permissions(tmp_path):
+    need_posix()
+    write_everything(0, tmp_path)
+    for path in tmp_path.rglob("*"):
+        path.chmod(0o700 if path.is_dir() else 0o660)
+    listed = {path: path.stat().st_mode for path in tmp_path.rglob("*")}
+    write_everything(1, tmp_path)
+    assert {path: path.stat().st_mode for path in tmp_path.rglob("*")} == listed
 
 
 READERS = {
