@@ -93,9 +93,9 @@ def write_everything(i, folder):
     se.baselines.ease(SPLITS[i]).save(folder / "weights.npz")
     se.trec.write_qrels(se.Relevance.from_csr(SPLITS[i].validation), folder / "qrels")
     CLICKS.to_frame().to_csv(folder / "clicks.csv", index=False)
-    options = ("--factors", "2", "--iterations", "1", "--seed", str(i), "--out", str(folder / "run"))
+    run = f"run {folder}/clicks.csv --factors 2 --iterations 1 --seed {i} --out {folder}/run"
     with pytest.raises(SystemExit) as end:
-        main(["run", str(folder / "clicks.csv"), *options])
+        main(run.split())
     assert not end.value.code
 
 

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from cross_cases import MODELS, content, cross, folds, same
+from cross_cases import METRICS, MODELS, content, cross, folds, same
 from failing import full, interrupted_at
 from killed import run_killed
 from raising import raises
@@ -112,6 +112,7 @@ def test_refuses_the_folder_of_another(whole, trained):
         {"metrics": "ndcg@5"},
         {"seeds": 3},
         {"convention": "rectools"},
+        {"metrics": se.Protocol(METRICS, filter_seen=False)},
         {"models": {"als2": MODELS["als2"]}},
         {"models": MODELS | {"als2": {"factors": 3, "iterations": 2}}},
         {"splits": changed},
