@@ -1,4 +1,4 @@
-"""Splits by time leak nothing, lose nothing uncounted, and say what training does not know.
+"""Splits by time leak nothing, and lose nothing uncounted.
 
 Each event has a power of two as its value, so the value of a pair says which of its events a part
 holds. The oracles go through the events one by one.

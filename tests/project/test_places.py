@@ -1,4 +1,4 @@
-"""Places to read from and write to: full disks, pipes, and names that libraries read otherwise."""
+"""Places to read from and write to: full disks, permissions, pipes, odd names."""
 
 import io
 import os
