@@ -138,6 +138,22 @@ def test_a_thread_can_run_a_command():
 
 
 #: Runs the command line and sends a signal at the n-th import after the handlers were set.
+USED = """
+import signal
+
+before = list(map(signal.getsignal, signal.valid_signals()))
+import sparse_eval as se
+clicks = se.datasets.synthetic(n_users=50, n_items=40, seed=0)
+holdout = se.split.random(clicks, seed=0)
+se.evaluate_model(se.train_als(holdout, factors=2, iterations=1), holdout, "ndcg@5")
+assert before == list(map(signal.getsignal, signal.valid_signals()))
+"""
+
+
+def test_the_library_sets_no_handlers():
+    subprocess.run([sys.executable, "-c", USED], check=True)
+
+
 IMPORTING = """
 import importlib.abc, os, signal, sys
 place, number = map(int, sys.argv[1:])

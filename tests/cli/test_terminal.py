@@ -61,7 +61,7 @@ def has_controls(text):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-@pytest.mark.parametrize("shape", ["table", "csv", "json"])
+@pytest.mark.parametrize("shape", ["table", "markdown", "csv", "json"])
 @pytest.mark.parametrize("terminal", [False, True])
 def test_ids_are_escaped_for_people_and_whole_for_programs(
     command, folder, monkeypatch, name, shape, terminal
@@ -70,13 +70,13 @@ def test_ids_are_escaped_for_people_and_whole_for_programs(
     status, printed, said = command(*words_of(name), "--format", shape)
     assert status == 0, said
     assert not has_controls(said)
-    if shape == "table" or terminal:
+    if shape in ("table", "markdown") or terminal:
         assert not has_controls(printed)
         assert "1b[31m" in printed
     if shape == "json":  # on a terminal too
         rows = json.loads(printed)
         rows = rows["differences"] if isinstance(rows, dict) else rows
-    elif shape == "table" or terminal:
+    elif shape in ("table", "markdown") or terminal:
         return
     else:
         rows = list(csv.DictReader(io.StringIO(printed)))

@@ -14,6 +14,7 @@ from systems import need_posix
 import sparse_eval as se
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # has threads
 def test_a_forked_process_does_not_wait_for_threads_that_it_lacks():
     need_posix()

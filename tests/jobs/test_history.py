@@ -137,6 +137,8 @@ def test_a_night_is_not_compared_with_itself(tmp_path):
         table = found.changes("ndcg@10")
         assert table["name_before"].tolist() == ["fair"] * 3 + ["late"]
     assert len(history.path.read_text().splitlines()) == 6
+    history.append(EVS["poor"], "later", time="2026-11-04T03:00Z", night="2026-10-31")
+    assert [night.name for night in history.nights][:2] == ["later", "fair"]
 
 
 def test_a_night_without_numbers(tmp_path):
@@ -156,6 +158,7 @@ def test_refuses_what_is_no_night(tmp_path):
     for options in (
         {"time": "yesterday"},
         {"time": "2026-11-23T03:00"},
+        {"time": "0001-01-01T00:00+14:00"},
         {"time": datetime.max.replace(tzinfo=UTC)},
         {"night": "yesterday"},
         {"about": {"x": {1, 2}}},

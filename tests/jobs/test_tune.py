@@ -150,9 +150,12 @@ def test_hopeless_trials_are_pruned(parts, tmp_path):
     assert whole[METRICS][:5].equals(table[METRICS][:5])
 
 
-def test_the_monitored_metric_decides(parts):
+def test_the_monitored_metric_decides_and_of_equal_trials_the_first(parts):
     table = search(parts, ["ndcg@10", "gini@10"], tested=False, monitor="GINI@10").trials
     assert table["best"].idxmax() == table["gini@10"].idxmin()
+    table = search(parts, "user_coverage@5", tested=False).trials
+    assert table["user_coverage@5"].tolist() == [1.0] * 4
+    assert table["best"].tolist() == [True, False, False, False]
 
 
 def test_a_failed_trial_has_a_reason(parts, tmp_path, trained):

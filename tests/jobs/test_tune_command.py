@@ -45,6 +45,8 @@ def test_searches_and_tests(command, log, tmp_path):
     assert values == outcome.trials["recall@5"].tolist()
     assert [row["metric"] for row in csv.DictReader(scores.splitlines())] == METRICS
     assert command(*words, "--format", "markdown")[1].startswith("| trial ")
+    *rows, last = map(json.loads, command(*words, "--format", "jsonl")[1].splitlines())
+    assert ([row["trial"] for row in rows], {*last}) == ([0, 1, 2, 3], {"best", "test"})
     # A saved split is taken as that of the test part.
     split = ("split", log, "--fraction", 0.25, "--seed", 2, "--out", tmp_path / "s")
     assert command(*split)[0] == 0

@@ -1,4 +1,4 @@
-"""Places to read from and write to: full disks, pipes, and names that libraries read otherwise."""
+"""Places to read from and write to: full disks, permissions, pipes, odd names."""
 
 import io
 import os
@@ -26,6 +26,10 @@ EVALUATIONS = [se.evaluate_model(MODEL, SPLITS[0], f"ndcg@{k}") for k in (5, 10)
 FOLDERS = {
     "evaluation": (
         lambda i, folder: EVALUATIONS[i].save(folder),
+        lambda folder: se.Evaluation.load(folder).names,
+    ),
+    "parquet": (
+        lambda i, folder: EVALUATIONS[i].save(folder, table="parquet"),
         lambda folder: se.Evaluation.load(folder).names,
     ),
     "split": (
@@ -72,6 +76,37 @@ def test_models_are_saved_whole_or_not_at_all(tmp_path, monkeypatch, name):
         with raises(OutputError):
             save(tmp_path / "m.npz")
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("m.npz", content)]
+
+
+def write_everything(i, folder):
+    """Write every kind of file, the first or the second of two."""
+    for name, (save, _) in FOLDERS.items():
+        save(i, folder / name)
+    ev, model = EVALUATIONS[i], se.train_als(SPLITS[i].train, factors=2, iterations=1)
+    ev.to_csv(folder / "t.csv")
+    ev.to_parquet(folder / "t.parquet")
+    ev.to_json(folder / "t.json")
+    se.write_report({"a": ev}, folder / "r.html")
+    se.plots.save(se.plots.by_cutoff({"a": ev}, "ndcg"), folder / "c.svg")
+    se.History(folder / "h.jsonl").append(ev, "a")
+    model.save(folder / "factors.npz")
+    se.baselines.ease(SPLITS[i]).save(folder / "weights.npz")
+    se.trec.write_qrels(se.Relevance.from_csr(SPLITS[i].validation), folder / "qrels")
+    CLICKS.to_frame().to_csv(folder / "clicks.csv", index=False)
+    run = f"run {folder}/clicks.csv --factors 2 --iterations 1 --seed {i} --out {folder}/run"
+    with pytest.raises(SystemExit) as end:
+        main(run.split())
+    assert not end.value.code
+
+
+def test_files_and_folders_keep_their_permissions(tmp_path):
+    need_posix()
+    write_everything(0, tmp_path)
+    for path in tmp_path.rglob("*"):
+        path.chmod(0o700 if path.is_dir() else 0o660)
+    listed = {path: path.stat().st_mode for path in tmp_path.rglob("*")}
+    write_everything(1, tmp_path)
+    assert {path: path.stat().st_mode for path in tmp_path.rglob("*")} == listed
 
 
 READERS = {

@@ -95,6 +95,7 @@ def test_headline_names_the_best_model(models, read):
     others_first = {name: models[name] for name in ("poor", "fair", "good")}
     text = read(others_first, ["ndcg@10", "recall@10"]).text
     assert "metric good poor fair random lists" in text
+    assert "verdict" not in text
     row = se.compare(models, "ndcg@10").table.iloc[0]
     assert "good has the best nDCG@10 of 3 models" in text
     assert "and beats every other model." in text

@@ -179,6 +179,7 @@ def test_refusals_name_the_difference(three):
         ({"a": make(1, held_out=one), "b": make(2, held_out=one)}, {}),
         ({"fair": fair, "b": make(2, held_out=fewer)}, {"how": "same"}),
         *((pair, {name: "x"}) for name in ("test", "correction", "how")),
+        (pair, {"level": 95}),
         (pair, {"metrics": []}),
         (pair, {"metrics": "map@3"}),
     ):

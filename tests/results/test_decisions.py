@@ -138,7 +138,7 @@ def test_notes_of_other_tests(pair):
     assert "2305.02461" in se.compare(many, "ndcg@10", test="wilcoxon").notes[-1]
 
 
-@pytest.mark.parametrize("margin", ["much", "-1%", {"recall@5": 0.1}])
+@pytest.mark.parametrize("margin", ["much", "-1%", -0.1, {"recall@5": 0.1}])
 def test_a_margin_that_is_none_raises(pair, margin):
     with raises(InvalidDataError, argument="margin"):
         se.compare(pair, margin=margin)

@@ -91,11 +91,12 @@ def test_distribution_of_an_evaluation(models):
         pd.testing.assert_frame_equal(found, expected)
     with raises(InvalidMetricError, metric="coverage@10"):
         good.distribution("coverage@10")
-    for wrong in ({"quantiles": [1.0]}, {"worst": [10]}):
+    for wrong in ({"quantiles": [1.0]}, {"worst": [10]}, {"level": 95}):
         with raises(InvalidDataError):
             good.distribution("ndcg@10", **wrong)
-    with raises(InvalidDataError):
-        good.losers("good", "ndcg@10")
+    for wrong in (("good", "ndcg@10"), (good, "ndcg@10", -0.1)):
+        with raises(InvalidDataError):
+            good.losers(*wrong)
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.1])

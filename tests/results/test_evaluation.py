@@ -40,6 +40,7 @@ def test_what_needs_lists_or_values_of_users_says_so(halves, tmp_path):
         lambda: merged.random("ndcg@3"),
         lambda: without.values("ndcg@3"),
         lambda: without.per_user,
+        lambda: without.to_csv(tmp_path / "a.csv"),
         lambda: without.to_parquet(tmp_path / "a.parquet"),
         lambda: without.compare(ev),
         lambda: ev.compare(without),

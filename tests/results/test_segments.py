@@ -82,6 +82,7 @@ def test_deviation_needs_groups_of_users():
     for function, groups in (
         (EV.deviation, {0: "a"}),
         (EV.deviation, "popularity"),
+        (se.evaluate(LISTS, GAINS, NAMES, train=TRAIN, keep="totals").deviation, "activity"),
         (EV.by, ["a"] * 5),
         (EV.by, "country"),
         # Bands need training data, and a metric.

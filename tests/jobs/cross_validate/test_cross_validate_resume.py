@@ -2,16 +2,17 @@
 
 import shutil
 from functools import partial
+from pathlib import Path
 
 import pytest
-from cross_cases import MODELS, content, cross, folds, same
-from failing import interrupted_at
+from cross_cases import METRICS, MODELS, content, cross, folds, same
+from failing import full, interrupted_at
 from killed import run_killed
 from raising import raises
 
 import sparse_eval as se
 import sparse_eval.jobs.cross_validate as cross_validate
-from sparse_eval.errors import InvalidFileError
+from sparse_eval.errors import InvalidFileError, OutputError
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +79,30 @@ def test_survives_being_killed(whole, tmp_path):
     assert content(tmp_path) == content(out)
 
 
+@pytest.mark.parametrize("call", [1, 3, 14])
+def test_an_interrupt_at_any_file(whole, tmp_path, call):
+    with interrupted_at(Path, "replace", call):
+        cross(out=tmp_path)
+    assert not list(tmp_path.rglob(".*"))
+    cv, out = whole
+    assert same(cross(out=tmp_path), cv)
+    assert content(tmp_path) == content(out)
+
+
+def test_a_full_disk_keeps_what_is_there(whole, tmp_path, monkeypatch):
+    write = Path.write_bytes
+
+    def fill(path, data):
+        return (full if "als 6" in str(path) else write)(path, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", fill)
+        with raises(OutputError):
+            cross(out=tmp_path)
+    assert (tmp_path / "als2-fold-1-seed-1" / "summary.json").exists()
+    assert same(cross(out=tmp_path), whole[0])
+
+
 def test_refuses_the_folder_of_another(whole, trained):
     _, out = whole
     before = content(out)
@@ -86,6 +111,8 @@ def test_refuses_the_folder_of_another(whole, trained):
     for options in (
         {"metrics": "ndcg@5"},
         {"seeds": 3},
+        {"convention": "rectools"},
+        {"metrics": se.Protocol(METRICS, filter_seen=False)},
         {"models": {"als2": MODELS["als2"]}},
         {"models": MODELS | {"als2": {"factors": 3, "iterations": 2}}},
         {"splits": changed},

@@ -66,6 +66,8 @@ def test_refuses_a_folder_of_other_inputs(folder, holdout, tmp_path, monkeypatch
         {"metrics": "ndcg@10"},
         {"train": holdout.train.csr * 2},
         {"validation": holdout.validation.csr * 2},
+        {"convention": "ranx"},
+        {"metrics": se.Protocol(METRICS, filter_seen=False)},
         {},
     ):
         if not change:
