@@ -68,7 +68,7 @@ class Rankings(UserRows):
     """The ranked list of each user, with explicit positions.
 
     Make one with `from_topk`, `from_positions`, `from_scores` or `from_frame`. A list may have
-    gaps: an item keeps its position if others of the list are unknown. A gap counts as a listed
+    gaps: an item keeps its position if items above it are unknown. A gap counts as a listed
     item that is not relevant, and the last position is the length of the list. `evaluate` warns if
     no list has a position 1, except if the lists hold only hits, as from `sparse_eval.ranks`.
 
