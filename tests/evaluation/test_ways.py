@@ -59,7 +59,7 @@ def model_case(case):
     return (users, items), csr_matrix(seen * 1.0), Case(ranked, case.gains, None, n_items)
 
 
-@pytest.mark.parametrize("lists", [False, True])
+@pytest.mark.parametrize("lists", [False, pytest.param(True, marks=pytest.mark.long)])
 @pytest.mark.parametrize("convention", CONVENTIONS)
 def test_every_way_from_a_model_gives_one_number(convention, lists):
     model, train, case = model_case(make_case(3, n_users=8).accepted(convention))

@@ -99,6 +99,7 @@ def write_everything(i, folder):
     assert not end.value.code
 
 
+@pytest.mark.long
 def test_files_and_folders_keep_their_permissions(tmp_path):
     need_posix()
     write_everything(0, tmp_path)
