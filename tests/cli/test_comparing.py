@@ -168,8 +168,11 @@ def test_the_last_of_several_models(command, results):
     lost = EVALUATIONS["good"]["ndcg@10"] - EVALUATIONS["poor"]["ndcg@10"]
     share = 100 * lost / EVALUATIONS["good"]["ndcg@10"]
     for tolerance, expected in (
-        (lost + 1e-6, 0), (lost - 1e-6, 3), (f"{share + 0.01}%", 0), (f"{share - 0.01}%", 3),
-    ):  # fmt: skip
+        (lost + 1e-6, 0),
+        (lost - 1e-6, 3),
+        (f"{share + 0.01}%", 0),
+        (f"{share - 0.01}%", 3),
+    ):
         words = (good, poor, *judged, "--tolerance", f"ndcg@10={tolerance}")
         assert command("compare", *words)[0] == expected
 

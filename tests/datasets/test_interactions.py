@@ -180,10 +180,12 @@ FRAME = pd.DataFrame({"user": ["a"], "item": [1], "rating": [2.0]})
         (FRAME, {"items": [1.0, None]}),
         (pd.DataFrame({"user": pd.Series([1, True], dtype=object), "item": 1}), {}),
         (FRAME.assign(at=np.nan), {"timestamp": "at", "missing_times": "skip"}),
-        (pd.DataFrame({"user": 1, "item": 1, "at": [np.nan, 1.5]}),
-         {"timestamp": "at", "missing_times": "undated"}),
+        (
+            pd.DataFrame({"user": 1, "item": 1, "at": [np.nan, 1.5]}),
+            {"timestamp": "at", "missing_times": "undated"},
+        ),
     ],
-)  # fmt: skip
+)
 def test_refuses_unusable_columns_labels_and_ids(frame, options):
     with raises(InvalidDataError):
         load_frame(frame, **options)
@@ -192,8 +194,11 @@ def test_refuses_unusable_columns_labels_and_ids(frame, options):
 def test_refuses_inconsistent_arrays():
     codes, values = np.zeros(2, dtype=np.int32), np.ones(2)
     one, index = np.zeros(1, dtype=np.int32), pd.RangeIndex(1)
-    for arrays in ((codes, one, values, None), (codes, codes, values, one.astype(np.int64)),
-                   (codes + 1, codes, values, None)):  # fmt: skip
+    for arrays in (
+        (codes, one, values, None),
+        (codes, codes, values, one.astype(np.int64)),
+        (codes + 1, codes, values, None),
+    ):
         with raises(InvalidDataError):
             Interactions(*arrays, index, index)
     assert len(Interactions(codes[:0], codes[:0], values[:0], None, index, index)) == 0

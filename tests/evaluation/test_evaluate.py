@@ -28,10 +28,15 @@ def test_users_without_a_list_count_and_users_without_relevant_items_do_not():
     assert summary.index.tolist() == ["ndcg@2", "recall@1"]
     row = summary.loc["recall@1"].drop(["ci_low", "ci_high"])
     assert row.to_dict() == {
-        "mean": pytest.approx(1 / 3), "std": pytest.approx(np.std([1, 0, 0], ddof=1)),
-        "interval": "bca", "random": pytest.approx(1 / 4), "random_se": 0.0,
-        "lift": pytest.approx(4 / 3), "n_users": 3, "n_skipped": 1,
-    }  # fmt: skip
+        "mean": pytest.approx(1 / 3),
+        "std": pytest.approx(np.std([1, 0, 0], ddof=1)),
+        "interval": "bca",
+        "random": pytest.approx(1 / 4),
+        "random_se": 0.0,
+        "lift": pytest.approx(4 / 3),
+        "n_users": 3,
+        "n_skipped": 1,
+    }
     assert se.evaluate(LISTS, GAINS, "coverage@2").n_users_of == {"coverage@2": 3}
 
 

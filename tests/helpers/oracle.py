@@ -369,6 +369,11 @@ def personalization(lists, relevance, train, n_items, k):
     return 1 - math.fsum(overlaps) / len(overlaps) if overlaps else math.nan
 
 
+def users_of_items(train, n_items):
+    """The number of users who have each item in their training data."""
+    return [sum(1 for items in train if item in items) for item in range(n_items)]
+
+
 def gini_of(counts):
     """Half the mean difference of two counts, relative to their mean; NaN if all are 0."""
     differences = math.fsum(abs(a - b) for a, b in product(counts, repeat=2))

@@ -3,12 +3,12 @@
 import math
 from statistics import fmean, pstdev
 
-from oracle import gini_of
+from oracle import gini_of, users_of_items
 
 
 def tail_of_interactions(train, n_items):
     """Elliot's `Popularity.get_long_tail`, pop_ratio 0.8."""
-    counts = _counts(train, n_items)
+    counts = users_of_items(train, n_items)
     limit = round(10 * sum(counts)) * 8
     tail = set(range(n_items))
     for item in sorted(tail, key=lambda item: -counts[item]):
@@ -21,15 +21,11 @@ def tail_of_interactions(train, n_items):
 
 def tail_of_recbole(train, n_items, ratio):
     """RecBole's `TailPercentage.get_tail`."""
-    counts = {item: count for item, count in enumerate(_counts(train, n_items)) if count}
+    counts = {item: count for item, count in enumerate(users_of_items(train, n_items)) if count}
     if ratio > 1:
         return {item for item, count in counts.items() if count <= ratio}
     rarest = sorted(counts, key=lambda item: (counts[item], item))
     return set(rarest[: max(int(len(rarest) * ratio), 1)])
-
-
-def _counts(train, n_items):
-    return [sum(1 for items in train if item in items) for item in range(n_items)]
 
 
 def _users(lists, relevance, train, k):

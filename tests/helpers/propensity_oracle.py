@@ -5,22 +5,20 @@ A user is a list, item -> 1-based position, and gains by item.
 
 import math
 
+from oracle import users_of_items
+
 
 def jain(train, n_items, a, b):
     """Jain, Prabhu and Varma 2016, section 4: p_l = 1 / (1 + C (N_l + B)^-A)."""
     n = sum(1 for items in train if items)
     c = (math.log(n) - 1) * (b + 1) ** a
-    return [1 / (1 + c * (count + b) ** -a) for count in _counts(train, n_items)]
+    return [1 / (1 + c * (count + b) ** -a) for count in users_of_items(train, n_items)]
 
 
 def power(train, n_items, gamma):
     """The share of the most popular item's users to the power of γ; one user at least."""
-    counts = _counts(train, n_items)
+    counts = users_of_items(train, n_items)
     return [(max(count, 1) / max(counts)) ** gamma for count in counts]
-
-
-def _counts(train, n_items):
-    return [sum(1 for items in train if item in items) for item in range(n_items)]
 
 
 def _discount(rank):

@@ -56,9 +56,13 @@ def problem():
         propensity=rng.integers(1, 9, N_ITEMS) / 8,
     )
     return SimpleNamespace(
-        lists=se.Rankings.from_topk(ids, shape=shape), graded=gains, zeros=zeros,
-        train=csr_matrix(seen * 1.0), items=items, factors=factors,
-    )  # fmt: skip
+        lists=se.Rankings.from_topk(ids, shape=shape),
+        graded=gains,
+        zeros=zeros,
+        train=csr_matrix(seen * 1.0),
+        items=items,
+        factors=factors,
+    )
 
 
 @cache
@@ -198,8 +202,10 @@ def tables(given):
     """Return lists, gains and training data as frames with text ids."""
     frames = []
     for side, name in (
-        (given.lists.to_positions(), "rank"), (given.graded, "gain"), (given.train, "value"),
-    ):  # fmt: skip
+        (given.lists.to_positions(), "rank"),
+        (given.graded, "gain"),
+        (given.train, "value"),
+    ):
         coo = side.tocoo()
         users, items = [f"u{row:03d}" for row in coo.row], [f"i{column:03d}" for column in coo.col]
         frames.append(pd.DataFrame({"user": users, "item": items, name: coo.data}))

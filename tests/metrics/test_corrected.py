@@ -79,9 +79,14 @@ def estimates(rows, n, m, corrected):
     if corrected == "unbiased":
         return of_ranks[:: (n - 1) // m]
     chances = np.array(
-        [[math.comb(r - 1, j) * math.comb(n - r, m - j) / math.comb(n - 1, m)
-          for j in range(m + 1)] for r in range(1, n + 1)]
-    )  # fmt: skip
+        [
+            [
+                math.comb(r - 1, j) * math.comb(n - r, m - j) / math.comb(n - 1, m)
+                for j in range(m + 1)
+            ]
+            for r in range(1, n + 1)
+        ]
+    )
     system = (1 - GAMMA) * chances.T @ chances + GAMMA * np.diag(chances.sum(axis=0))
     return np.linalg.solve(system, chances.T @ of_ranks)
 
