@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..core import elementary
 from ..core.arguments import check_whole
 from ..inputs.axes import Axis
 from .interactions import Interactions
@@ -136,7 +137,7 @@ def _labels(prefix: str, size: int) -> Axis:
 
 def _activity(rng: np.random.Generator, n_users: int, n_items: int, total: int) -> Integers:
     """Distribute `total` clicks log-normally, from 1 to `n_items` for each user."""
-    weights = rng.lognormal(sigma=1.0, size=n_users)
+    weights = elementary.exp(rng.standard_normal(n_users))
     counts = np.ones(n_users, dtype=np.int64)
     while (left := total - counts.sum()) > 0:
         open_ = np.flatnonzero(counts < n_items)

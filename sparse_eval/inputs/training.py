@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 import numpy as np
 from scipy import sparse
 
+from ..core import elementary
 from ..core.csr import as_int32, bounds_of, indptr_from_counts, take_rows, without_entries
 from ..core.hashing import fingerprints
 from ..core.threads import for_blocks
@@ -147,8 +148,7 @@ class Training:
         """−log2 of each item's share of the users; an item without users counts as one user's."""
         if self.n_active == 0:
             return np.full(self.n_items, np.nan)
-        novelty: Floats = np.log2(self.n_active / np.maximum(self.item_counts, 1))
-        return novelty
+        return elementary.log2(self.n_active / np.maximum(self.item_counts, 1))
 
     @_OfAllUsers
     def by_popularity(self) -> Items:

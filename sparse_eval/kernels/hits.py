@@ -114,8 +114,8 @@ def interpolate(hits: Hits, k: int, needed: Array, out: Array) -> None:
 
 
 @kernel
-def sum_cascade(hits: Hits, k: int, largest: float, out: Array) -> None:
-    """Write Σ (1/r)·R·Π (1 − R of the hits before), R = (2^g − 1) / 2^largest, down to rank k.
+def sum_cascade(hits: Hits, k: int, chances: Array, out: Array) -> None:
+    """Write Σ (1/r)·R·Π (1 − R of the hits before) for the chance R of each hit, down to rank k.
 
     This is the expected reciprocal rank: a reader stops at an item with probability R.
 
@@ -130,7 +130,7 @@ def sum_cascade(hits: Hits, k: int, largest: float, out: Array) -> None:
         for entry in range(hits.indptr[user], hits.indptr[user + 1]):
             if hits.ranks[entry] > k:
                 break
-            stop = 2.0 ** (hits.gains[entry] - largest) - 2.0**-largest
+            stop = chances[entry]
             total += going_on * stop / hits.ranks[entry]
             going_on *= 1.0 - stop
         out[user] = total

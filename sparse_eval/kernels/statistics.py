@@ -6,13 +6,12 @@ compiled and cached once, and reads each list once.
 
 from __future__ import annotations
 
-import math
 from collections import namedtuple
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .jit import kernel, part
+from .jit import kernel
 from .sorting import sort_falling
 
 if TYPE_CHECKING:
@@ -48,16 +47,11 @@ class Sums:
 
 NAMES = tuple(Sums.__annotations__)
 
+#: 1 / ln 2.
+OVER_LOG_2 = 1.4426950408889634
+
 #: The index of each sum along the first axis of a `table`; numba treats them as constants.
 AT: Any = namedtuple("AT", NAMES)(*range(len(NAMES)))
-
-
-@part
-def raised_gain(gain: float) -> float:
-    """Return 2^g − 1, exact for integers and accurate for small gains."""
-    if gain < 0.5:
-        return math.expm1(gain * 0.6931471805599453)  # the natural logarithm of 2
-    return float(2.0**gain - 1.0)
 
 
 @kernel
@@ -68,21 +62,22 @@ def sum_ideal(
     cutoffs: Array,
     discounts: Array,
     discount_sums: Array,
-    exponential: bool,
     slots: bool,
     limits: Array,
     ideal: Array,
+    row: int,
     table: Array,
     n_relevant: Array,
 ) -> None:
     """Write the number of relevant items and the ideal sums of a block of users.
 
-    `indptr` holds the bounds of the block's rows of `gains`. If `binary`, every gain is 1, and
-    gains are neither read nor sorted. Cut-offs ascend, ``discounts[r]`` is the discount of rank r,
-    and ``discount_sums[r]`` the sum over the ranks 1 to r. If `slots`, the ideal list has an item
-    with gain 1 at every rank down to the cut-off. Otherwise it has the user's relevant items, at
-    most ``limits[user]`` of them unless `limits` is empty. If gains are read, `ideal` (float64) has
-    room for the longest row. `table` has shape (statistics, cut-offs, users).
+    The sums of gains are written to the given row of `table`. `indptr` holds the bounds of the
+    block's rows of `gains`. If `binary`, every gain is 1, and gains are neither read nor sorted.
+    Cut-offs ascend, ``discounts[r]`` is the discount of rank r, and ``discount_sums[r]`` the sum
+    over the ranks 1 to r. If `slots`, the ideal list has an item with gain 1 at every rank down to
+    the cut-off. Otherwise it has the user's relevant items, at most ``limits[user]`` of them unless
+    `limits` is empty. If gains are read, `ideal` (float64) has room for the longest row. `table`
+    has shape (statistics, cut-offs, users).
     """
     n_users = len(indptr) - 1
     n_cutoffs = len(cutoffs)
@@ -113,18 +108,13 @@ def sum_ideal(
         n_relevant[user] = n
         reached = min(n, limits[user]) if limited else n
         sort_falling(ideal, n)
-        linear = 0.0
-        raised = 0.0
+        total = 0.0
         rank = 1
         for cut in range(n_cutoffs):
             while rank <= reached and rank <= cutoffs[cut]:
-                discount = discounts[rank]
-                linear += ideal[rank - 1] * discount
-                if exponential:
-                    raised += raised_gain(ideal[rank - 1]) * discount
+                total += ideal[rank - 1] * discounts[rank]
                 rank += 1
-            table[AT.idcg, cut, user] = linear
-            table[AT.idcg_exp, cut, user] = raised
+            table[row, cut, user] = total
             table[AT.idcg_binary, cut, user] = discount_sums[rank - 1]
 
 
@@ -134,11 +124,11 @@ def sweep(
     gapped_positions: Array,
     relevant: Rows,
     gains: Array,
+    raised: Array,
     binary: bool,
     cutoffs: Array,
     discounts: Array,
     shift: float,
-    exponential: bool,
     table: Array,
     first_hit: Array,
     found: Hits,
@@ -146,14 +136,16 @@ def sweep(
     """Write the statistics of a block of users, except the ideal ones.
 
     Both `indptr` contain only the block's users. Lists are sorted by position; if
-    `gapped_positions` is empty, the positions are 1, 2, 3, …. Relevant items are sorted by id. The
-    other arguments are as for `sum_ideal`; past the end of `discounts`, the discount of rank r is
-    1 / log2(r + `shift`). `first_hit` must be zero, and remains zero for a user without a hit.
+    `gapped_positions` is empty, the positions are 1, 2, 3, …. Relevant items are sorted by id.
+    `raised` has 2^g − 1 of each gain, and is empty if no metric uses it. The other arguments are as
+    for `sum_ideal`; past the end of `discounts`, the discount of rank r is 1 / log2(r + `shift`).
+    `first_hit` must be zero, and remains zero for a user without a hit.
     Every hit down to the last cut-off is written to `found`, unless `found` is empty.
     """
     list_indptr, list_items = lists
     relevant_indptr, relevant_items = relevant
     gapped = len(gapped_positions) > 0
+    exponential = len(raised) > 0
     collect = len(found.indptr) > 0
     n_cutoffs = len(cutoffs)
     n_hits = 0
@@ -221,10 +213,23 @@ def sweep(
                 gain = 1.0 if binary else gains[hit]
                 if gain <= 0.0:
                     continue
-                # Only a few hits of very long lists are past the end of `discounts`.
-                discount = (
-                    discounts[rank] if rank < len(discounts) else 1.0 / math.log2(rank + shift)
-                )
+                # Only a few hits of very long lists are past the end of `discounts`. A logarithm of
+                # the C library would have other bits on other processors, so it is computed from a
+                # discount in the middle of the table: log2 x = n + log2 y + log2(1 + d) for
+                # x = y·2^n·(1 + d), where d is below 2^-18.
+                if rank < len(discounts):
+                    discount = discounts[rank]
+                else:
+                    below = rank + shift
+                    halvings = 0.0
+                    while below >= len(discounts):
+                        below /= 2.0
+                        halvings += 1.0
+                    whole = np.floor(below)
+                    more = (below - whole) / whole
+                    logarithm = 1.0 / discounts[np.int64(whole - shift)]
+                    logarithm += more * (1.0 - more * (0.5 - more / 3.0)) * OVER_LOG_2
+                    discount = 1.0 / (logarithm + halvings)
                 hits += 1
                 if collect:
                     found.ranks[n_hits] = rank
@@ -235,7 +240,7 @@ def sweep(
                 dcg += gain * discount
                 dcg_binary += discount
                 if exponential:
-                    dcg_exp += raised_gain(gain) * discount
+                    dcg_exp += raised[hit] * discount
                 precision_sum += hits / rank
                 reciprocal_sum += 1.0 / rank
                 reciprocal_gain += gain / rank
@@ -260,9 +265,9 @@ def sweep_tied(
     lengths: Array,
     relevant: Rows,
     gains: Array,
+    raised: Array,
     cutoffs: Array,
     discounts: Array,
-    exponential: bool,
     table: Array,
     found: TiedHits,
 ) -> None:
@@ -282,6 +287,7 @@ def sweep_tied(
     """
     list_indptr, list_items = lists
     relevant_indptr, relevant_items = relevant
+    exponential = len(raised) > 0
     collect = len(found.indptr) > 0
     n_hits = 0
     for user in range(len(list_indptr) - 1):
@@ -317,7 +323,7 @@ def sweep_tied(
                 table[AT.gain, cut, user] += gain * share
                 table[AT.dcg, cut, user] += gain * discount
                 if exponential:
-                    table[AT.dcg_exp, cut, user] += raised_gain(gain) * discount
+                    table[AT.dcg_exp, cut, user] += raised[hit] * discount
                 table[AT.dcg_binary, cut, user] += discount
     if collect:
         found.indptr[len(list_indptr) - 1] = n_hits

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from ..core import elementary
 from ..kernels import hits as kernels
 from .plan import WEIGHTED, YANG
 from .registry import Choice, Number, always, metric, never
@@ -98,7 +99,7 @@ def logarithms(values: Floats, n_relevant: Integers) -> tuple[Floats, Floats]:
     If users without relevant items count, their value is 0.
     """
     known = np.where(n_relevant > 0, values, 0.0)
-    return np.log(np.maximum(known, _LEAST)), np.ones(len(values))
+    return elementary.log(np.maximum(known, _LEAST)), np.ones(len(values))
 
 
 def f_measure(s: Statistics, n_listed: Integers | int, beta: float) -> Floats:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..core import elementary
 from .conventions import STANDARD
 from .lists import are_in, eligible_items, row_sums
 from .measure import discount_tables
@@ -32,8 +33,8 @@ _MIXES = 2_000_000
 
 def _expected_coverage(random: RandomLists) -> float:
     certain = random.share >= 1.0  # the list holds every unseen item
-    chance_of_none = np.log1p(-np.where(certain, 0.0, random.share))
-    missed = np.exp(random.over_users(chance_of_none))
+    chance_of_none = elementary.log1p(-np.where(certain, 0.0, random.share))
+    missed = elementary.exp(random.over_users(chance_of_none))
     missed[random.over_users(certain.astype(np.float64)) > 0.5] = 0.0
     return float(1.0 - missed.mean())
 
@@ -99,7 +100,8 @@ def entropy(lists: Lists, unit: str) -> float:
     if len(counts) == 0:
         return math.nan
     shares = counts / counts.sum()
-    return math.fsum(-shares * (np.log(shares) if unit == "nats" else np.log2(shares)))
+    logarithm = elementary.log if unit == "nats" else elementary.log2
+    return math.fsum(-shares * logarithm(shares))
 
 
 @metric(
@@ -380,7 +382,8 @@ def serendipity(lists: Lists, form: str) -> Floats:
 def _divergence(history: Floats, listed: Floats) -> Floats:
     """Return the Kullback-Leibler divergence of the smoothed mix of each list, in bits."""
     mixed = (1 - SMOOTHING) * listed + SMOOTHING * history
-    terms = np.where(history > 0, history * np.log2(history / mixed), 0.0)
+    terms, has = np.zeros_like(history), history > 0
+    terms[has] = history[has] * elementary.log2(history[has] / mixed[has])
     # Two equal mixes may differ in the last bit, and their divergence may be slightly below 0.
     divergence: Floats = np.maximum(terms.sum(axis=1), 0.0)
     divergence[np.isnan(mixed).any(axis=1)] = np.nan
@@ -427,7 +430,7 @@ def _bits(training: Training, form: str, denominator: str) -> Floats:
     novelty = training.item_novelty
     if form == "bits":
         return novelty
-    relative: Floats = novelty / np.log2(training.n_active)
+    relative: Floats = novelty / elementary.log2(training.n_active)
     if denominator == "k":  # as in RePlay, even with fewer than two users in train
         relative[training.item_counts == 0] = 1.0
     return relative
@@ -546,8 +549,7 @@ def epc(lists: Lists) -> Floats:
 def _discoveries(training: Training) -> Floats:
     """Return −log2 of each item's share of the interactions."""
     counts = training.item_counts
-    bits: Floats = np.log2(counts.sum() / np.maximum(counts, 1))
-    return bits
+    return elementary.log2(counts.sum() / np.maximum(counts, 1))
 
 
 @metric(

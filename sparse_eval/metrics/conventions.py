@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import numpy as np
+
+from ..core import elementary
 from ..errors import InvalidMetricError
 from .registry import definition, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from numpy.typing import ArrayLike
+
+    from ..core.types import Floats
     from ..inputs.rankings import Ties
     from .grammar import Metric
 
@@ -20,11 +25,9 @@ if TYPE_CHECKING:
 MOST_SLOTS = 1_000_000
 
 
-def discount(rank: int, shift: int) -> float:
-    """Return 1 / log2(max(rank + shift, 2))."""
-    # math.log2, not np.log2: on processors with wider vectors, NumPy uses a different routine, and
-    # the last bit may differ.
-    return 1.0 / math.log2(max(rank + shift, 2))
+def discount(ranks: ArrayLike, shift: int) -> Floats:
+    """Return 1 / log2(max(rank + shift, 2)) for each rank."""
+    return np.asarray(1.0 / elementary.log2(np.maximum(np.asarray(ranks) + shift, 2)))
 
 
 class Exceptions(NamedTuple):
@@ -107,10 +110,6 @@ class Convention:
     ties: Ties = "item"
     uncut: Mapping[str, str] = field(default_factory=dict)
     unlike: Mapping[str, str] = field(default_factory=dict)
-
-    def discount(self, rank: int) -> float:
-        """Return the discount of a 1-based rank."""
-        return discount(rank, self.shift)
 
     def arguments(self, metric: Metric) -> dict[str, str | float]:
         """Return the value of every option of a metric, in the form that its formula takes."""

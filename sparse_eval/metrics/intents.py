@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..core import elementary
 from ..core.csr import indptr_from_counts
 from ..kernels.intents import order_by_new_groups, sum_by_groups, sum_precision_by_groups
 from ..kernels.structures import Rows
@@ -117,11 +118,11 @@ def err_ia(lists: Lists, alpha: float) -> Floats:
     How soon the list shows every kind of item that may be of interest.
     """
     # Ranks so far down that the power underflows count nothing, for any cut-off.
-    last = int(np.ceil(_SMALLEST / np.log1p(-alpha))) + 1
+    last = int(np.ceil(_SMALLEST / elementary.log1p(-alpha))) + 1
     ranks = np.arange(1, min(lists.k, last) + 1)
     discounts = np.concatenate(([0.0], 1 / np.arange(1, _deepest(lists) + 1)))
     with np.errstate(under="ignore"):
-        largest = ((1 - alpha) ** (ranks - 1) / ranks).sum()
+        largest = (elementary.power(1 - alpha, ranks - 1) / ranks).sum()
     n_intents = np.diff((lists.picked(*_relevant(lists)) @ lists.group_members).indptr)
     return _over(_discounted(lists, alpha, discounts), n_intents * largest)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..core import elementary
 from ..core.exact_sums import Moments
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError, InvalidMetricError
@@ -115,6 +116,9 @@ class _Sweep:
         self.positions = rankings.positions if gapped else np.empty(0, np.int32)
         self.n_relevant = np.empty(aligned.n_users, np.int64)
         self.uses = uses
+        gains, is_binary = aligned.hit_gains
+        raised = gains if is_binary else elementary.exp2m1(gains)
+        self.raised = raised if self.exponential else np.empty(0)
         left_out = () if self.exponential else ("dcg_exp", "idcg_exp")
         self.sums = [(at, name) for at, name in enumerate(NAMES) if name not in left_out]
         self.largest_gain = aligned.largest_gain if "hits" in uses else 0.0
@@ -160,8 +164,8 @@ class _Sweep:
         hits = Hits(indptr, np.empty(most, np.int64), np.empty(most))
         if rankings.last_positions is None:
             sweep(
-                lists, self.positions, relevant, hit_gains, binary_hits, self.cutoffs,
-                self.tables[0], float(self.aligned.convention.shift), self.exponential, table,
+                lists, self.positions, relevant, hit_gains, self.raised, binary_hits,
+                self.cutoffs, self.tables[0], float(self.aligned.convention.shift), table,
                 first_found, hits,
             )  # fmt: skip
             if collect:
@@ -171,7 +175,7 @@ class _Sweep:
             table[:] = 0.0
             sweep_tied(
                 lists, self.positions, rankings.last_positions, lengths, relevant, hit_gains,
-                self.cutoffs, self.tables[0], self.exponential, table, tied_hits,
+                self.raised, self.cutoffs, self.tables[0], table, tied_hits,
             )  # fmt: skip
             if collect:
                 found["tied_hits"] = tied_hits
@@ -251,10 +255,12 @@ def fill_ideal(
     limits = np.maximum(lengths, 1) if ideal == "length" else lengths[:0]
     indptr = relevance.indptr[users.start : users.stop + 1]
     room = np.empty(0 if relevance.binary else int(np.diff(indptr).max(initial=0)))
-    sum_ideal(
-        indptr, relevance.gains, relevance.binary, cutoffs, *tables, exponential,
-        ideal == "slots", limits, room, table, n_relevant,
-    )  # fmt: skip
+    given = relevance.binary, cutoffs, *tables, ideal == "slots", limits, room
+    table[AT.idcg_exp] = 0.0
+    sum_ideal(indptr, relevance.gains, *given, AT.idcg, table, n_relevant)
+    if exponential and not relevance.binary:
+        raised = elementary.exp2m1(relevance.gains[indptr[0] : indptr[-1]])
+        sum_ideal(indptr - indptr[0], raised, *given, AT.idcg_exp, table, n_relevant)
 
 
 def sum_largest(relevance: Relevance, first: int, last: int, cutoffs: Integers) -> Floats:
@@ -386,7 +392,7 @@ def discount_tables(convention: Convention, deepest: int) -> tuple[Floats, Float
 
 @lru_cache(maxsize=8)
 def _discount_tables(shift: int, size: int) -> tuple[Floats, Floats]:
-    discounts = np.array([0.0] + [discount(rank, shift) for rank in range(1, size)])
+    discounts = np.concatenate(([0.0], discount(np.arange(1, size), shift)))
     sums = np.cumsum(discounts)
     discounts.flags.writeable = sums.flags.writeable = False
     return discounts, sums

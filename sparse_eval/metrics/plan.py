@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..core import elementary
 from ..errors import InvalidDataError, InvalidMetricError
 from .registry import Choice, Number
 from .statistics import FULL_LIST
@@ -129,8 +130,7 @@ def propensities(weights: Weights, side_data: SideData) -> Floats:
                 argument="train",
             )
         # An item without users counts as having one, as in novelty.
-        powers: Floats = (np.maximum(counts, 1) / most) ** gamma
-        return powers
+        return elementary.power(np.maximum(counts, 1) / most, gamma)
     a, b = weights.parameters
     if training.n_active < 3:
         raise InvalidDataError(
@@ -138,8 +138,8 @@ def propensities(weights: Weights, side_data: SideData) -> Floats:
             "defined for 3 or more",
             argument="train",
         )
-    factor = (math.log(training.n_active) - 1) * (b + 1) ** a
-    inverse: Floats = 1 / (1 + factor * (counts + b) ** -a)
+    factor = (elementary.log(training.n_active) - 1) * elementary.power(b + 1, a)
+    inverse: Floats = 1 / (1 + factor * elementary.power(counts + b, -a))
     return inverse
 
 
@@ -184,7 +184,8 @@ class Plan:
 
     def number_of(self, ratio: float) -> float:
         """Return the metric of all users, given the ratio of their sums."""
-        return math.exp(ratio) if self.arguments.get("average") == "geometric" else ratio
+        is_geometric = self.arguments.get("average") == "geometric"
+        return float(elementary.exp(ratio)) if is_geometric else ratio
 
     @cached_property
     def for_all_users(self) -> bool:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..core import elementary
 from ..errors import InvalidDataError
+from .conventions import discount
 from .registry import Choice, Number, metric
 
 if TYPE_CHECKING:
@@ -233,12 +235,12 @@ def exposure(lists: Lists, weights: str, p: float) -> Integers:
     How unequally attention is spread over the items, if the top of a list gets most of it: 0 if
     equally, near 1 if a few get all.
     """
-    ranks = range(1, int(lists.lengths.max(initial=0)) + 1)
-    # Powers of Python, not NumPy, whose last bit may differ between processors.
+    ranks = np.arange(1, int(lists.lengths.max(initial=0)) + 1)
+    is_geometric = weights == "geometric"
+    of_ranks = elementary.power(p, ranks - 1) if is_geometric else discount(ranks, 1)
     scale = 1 << _BITS
     high, low = np.zeros((2, len(ranks)), np.int64)
-    for place, rank in enumerate(ranks):
-        weight = p ** (rank - 1) if weights == "geometric" else 1 / math.log2(rank + 1)
+    for place, weight in enumerate(of_ranks.tolist()):
         high[place], low[place] = divmod(int(weight * scale * scale), scale)
     sums = np.zeros((2, lists.n_items), np.int64)
     for total, part in zip(sums, (high, low), strict=True):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ..core import elementary
 from ..core.csr import indptr_from_counts
 from ..core.exact_sums import Moments
 from ..core.hashing import uniforms
@@ -206,7 +207,7 @@ def _expected_statistics(
     gains = np.where(aligned.drawn_hits[entries], aligned.hit_gains[0][entries], 0.0)
     n_hits = np.bincount(rows[gains > 0], minlength=size)
     gain = np.bincount(rows, gains, size).astype(np.float64)
-    raised = np.expm1(gains * np.log(2.0)) if exponential else gains
+    raised = elementary.exp2m1(gains) if exponential else gains
     exp_gain = np.bincount(rows, raised, size).astype(np.float64)
     values: dict[str, Any] = {
         "candidates": aligned.n_candidates[first:last],
@@ -490,5 +491,5 @@ class ExpectedStatistics(Statistics):
         """E[Σ h·p^(r − 1)], or E[Σ g·p^(r − 1)] if `graded`."""
         c = self.chances
         total = c.gain if graded else c.n_hits.astype(np.float64)
-        powers: Floats = -np.expm1(c.depths * np.log(p)) / (1 - p)
+        powers: Floats = -elementary.expm1(c.depths * elementary.log(p)) / (1 - p)
         return c.over(total) * powers

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ..core import elementary
 from ..errors import InvalidDataError, InvalidMetricError
 from ..kernels import hits as kernels
 from ..kernels.hits import Hits, TiedHits
@@ -219,7 +220,9 @@ class Statistics(Sums):
                 f"the largest gain of the validation data is {self.largest_gain:g}, above "
                 f"max={largest:g}; give the top of the scale of gains"
             )
-        return self._of_hits(kernels.sum_cascade, self.k, largest)
+        gains = self.hits_of_list.gains
+        chances = elementary.power(2.0, gains - largest) - elementary.power(2.0, -largest)
+        return self._of_hits(kernels.sum_cascade, self.k, chances)
 
     @cached_property
     def pairs(self) -> tuple[Floats, Floats]:

@@ -15,6 +15,7 @@ from scipy import sparse
 from scipy.linalg import lapack
 from threadpoolctl import threadpool_limits
 
+from ..core import elementary
 from ..core.arguments import check_number, check_whole
 from ..core.csr import sort_pairs
 from ..core.hashing import hash_labels, splitmix64
@@ -164,7 +165,7 @@ def _count_recent(
         counts[times < end - clock.duration("window", window, 1)] = 0.0
     if half_life is not None:
         ages = np.subtract(end, times, dtype=np.int64).view(np.uint64)  # may exceed half the range
-        counts *= 0.5 ** (ages / clock.duration("half_life", half_life, 1))
+        counts *= elementary.power(0.5, ages / clock.duration("half_life", half_life, 1))
     return np.asarray(np.bincount(items, counts, matrix.shape[1]), np.float64)
 
 

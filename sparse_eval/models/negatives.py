@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from ..core import elementary
 from ..core.arguments import check_choice, check_whole
 from ..core.csr import as_int32
 from ..core.files import as_input
@@ -243,7 +244,8 @@ class _Draw(NamedTuple):
             numbers = self.numbers(users[row : row + 1], n_items, _ROUNDS + 1)[0]
             # Each item gets an exponential waiting time with its weight as rate. The items with the
             # shortest times are a draw of one after the other (Efraimidis and Spirakis, 2006).
-            waits = np.where(free, -np.log1p(-numbers) / np.maximum(weights, 1e-300), np.inf)
+            waits = -elementary.log1p(-numbers) / np.maximum(weights, 1e-300)
+            waits[~free] = np.inf
             found = np.argsort(waits, kind="stable")[: wanted[row] - sizes[row]]
             drawn[row, sizes[row] : wanted[row]] = found
         return drawn

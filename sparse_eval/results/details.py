@@ -15,7 +15,7 @@ from ..core.formatting import plain, records
 from ..core.hashing import digest_csr
 from ..core.versions import installed_version, library_versions
 from ..errors import InvalidDataError
-from ..metrics.measure import collect_hits
+from ..metrics.measure import collect_hits, discount_tables
 from .segments import break_down
 
 if TYPE_CHECKING:
@@ -345,9 +345,9 @@ def explain(aligned: Aligned, row: int) -> pd.DataFrame:
     gain_of = dict(zip(relevance.items[judged].tolist(), judged_gains, strict=True))
     gains = [gain_of.get(item, 0.0) for item in items]
     length = int(rankings.lengths[row])
-    discount = aligned.convention.discount
+    discount, _ = discount_tables(aligned.convention, length)
     discounts = [
-        math.fsum(map(discount, range(a, min(b, length) + 1))) / (b - a + 1)
+        math.fsum(discount[a : min(b, length) + 1]) / (b - a + 1)
         for a, b in zip(first.tolist(), last.tolist(), strict=True)
     ]
     recommended = set(items)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..core import elementary
 from ..core.arguments import check_fraction
 from ..core.csr import find_entries
 from ..errors import InvalidDataError
@@ -109,8 +110,8 @@ def _extrapolated(lists: Rankings, others: Relevance, p: float) -> Floats:
     short, long = lengths.min(axis=0), lengths.max(axis=0)
     ranks = np.arange(1, int(long.max(initial=0)) + 1)
     with np.errstate(under="ignore"):  # a rank that far down counts nothing
-        powers = np.concatenate(([0.0], np.cumsum(p**ranks)))
-        weights = np.concatenate(([0.0], np.cumsum(p**ranks / ranks)))
+        powers = np.concatenate(([0.0], np.cumsum(elementary.power(p, ranks))))
+        weights = np.concatenate(([0.0], np.cumsum(elementary.power(p, ranks) / ranks)))
     common = np.bincount(rows, minlength=n_users)  # down to the end of the longer list
     is_early = depths <= short[rows]
     early = np.bincount(rows[is_early], minlength=n_users)
@@ -118,7 +119,7 @@ def _extrapolated(lists: Rankings, others: Relevance, p: float) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
         share = np.where(short > 0, early / short, 0.0)
         beyond = share * (powers[long] - powers[short] - short * (weights[long] - weights[short]))
-        ends = ((common - early) / long + share) * p**long
+        ends = ((common - early) / long + share) * elementary.power(p, long)
         values: Floats = (1 - p) / p * (seen + beyond) + ends
     values[long == 0] = np.nan
     return np.minimum(values, 1.0)  # of equal lists, the last bit may be above
