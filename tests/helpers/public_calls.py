@@ -1,10 +1,12 @@
-"""The net: public calls, and what they return to the last bit.
+"""The net: public calls, and what they return to the last bit, on every machine.
 
 Each call has a name. `python tests/helpers/public_calls.py` writes what all calls return into
 ``tests/net/*.json``, one file for each group, and `tests/net/test_net.py` compares. A number of all
-users is written in full; what else an evaluation holds (deviations, intervals, random baselines,
-the values of users) is written as a digest of its bits. With other versions of NumPy or SciPy, or
-on another kind of processor, numbers may differ in the last bits: digests are not compared then.
+users is written in full, deviations, random baselines and the values of users as a digest of their
+bits. Intervals and p-values are written in full, because SciPy computes their last bits.
+
+The inputs are fixed. No model is trained by implicit or LAPACK, whose results depend on the
+processor and the number of threads.
 """
 
 import hashlib
@@ -19,7 +21,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import scipy
 from scipy.sparse import csr_matrix
 from tables_cases import saved_csr
 
@@ -78,14 +79,16 @@ def spellings():
 
 
 def written(ev):
-    """Return the mean of each metric and a digest of all else, and the number of users."""
-    rows = ev.summary().drop(columns="candidates", errors="ignore").itertuples(index=False)
+    """Return the mean of each metric, the number of users, a digest of all else, the interval."""
+    summary = ev.summary().drop(columns="candidates", errors="ignore")
+    intervals = summary[["ci_low", "ci_high"]].to_numpy().tolist()
+    rows = summary.drop(columns=["ci_low", "ci_high"]).itertuples(index=False)
     found = {}
-    for name, row in zip(ev.names, rows, strict=True):
+    for name, row, interval in zip(ev.names, rows, intervals, strict=True):
         digest = hashlib.sha256(repr([str(cell) for cell in row]).encode())
         if ev.is_per_user(name) and ev.has_values:
             digest.update(ev.values(name).tobytes())
-        found[name] = [float(ev[name]), ev.n_users_of[name], digest.hexdigest()[:12]]
+        found[name] = [float(ev[name]), ev.n_users_of[name], digest.hexdigest()[:12], *interval]
     return found
 
 
@@ -196,6 +199,29 @@ def ways():
     yield "top_k", lambda: [one.tolist() for one in se.top_k(given.factors, 3, seen=train)]
     ranks = partial(se.ranks, given.factors, truth, seen=train)
     yield "exact ranks", lambda: digest_of(ranks().to_positions())
+    for dtype in ("float32", "float64"):
+        rounded = partial(_rounded, dtype)
+        yield f"{dtype} factors", lambda rounded=rounded: model(rounded(), metrics=RANKED)
+        yield f"{dtype} top_k", lambda rounded=rounded: _bits_of(*se.top_k(rounded(), 7))
+        for similarity in ("cosine", "euclidean"):
+            like = partial(_nearest, rounded, similarity)
+            yield f"{dtype} {similarity}", like
+
+
+def _rounded(dtype):
+    """Return factors whose products are rounded."""
+    rng = np.random.default_rng(1)
+    return tuple((rng.random((n, 33)) - 0.5).astype(dtype) for n in (N_USERS, N_ITEMS))
+
+
+def _nearest(rounded, similarity):
+    return _bits_of(*se.top_k(se.factor_model(*rounded(), similarity=similarity), 7))
+
+
+def _bits_of(*arrays):
+    """Return a digest of arrays."""
+    content = b"".join(np.ascontiguousarray(one).tobytes() for one in arrays)
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def tables(given):
@@ -247,8 +273,13 @@ def clicks():
 
 
 def splits():
-    """The pairs of every part of every split."""
+    """The pairs of synthetic clicks, of every part of every split, and of sampled negatives."""
     split, events = se.split, clicks()
+    yield "synthetic", lambda: [digest_of(events), _bits_of(events.timestamps)]
+    for by in ("uniform", "popularity"):
+        for n in (10, 70):  # the larger number exhausts the items of some users
+            sampled = partial(_sampled, n, by)
+            yield f"negatives {by} {n}", sampled
     made = {
         "random": lambda: [split.random(events, seed=1)],
         "leave_k_out": lambda: [split.leave_k_out(events, k=2, seed=1)],
@@ -261,6 +292,10 @@ def splits():
     }
     for name, make in made.items():
         yield name, partial(_parts, make)
+
+
+def _sampled(n, by):
+    return digest_of(se.sample_negatives(se.split.random(clicks(), seed=1), n=n, by=by, seed=1))
 
 
 def _parts(make):
@@ -313,8 +348,7 @@ def _compared(given, test, correction):
         f"first {n}": se.evaluate(given.lists.head(n), given.graded, ["ndcg@10", "recall@10"])
         for n in (4, 7, 15)
     }
-    table = se.compare(evaluations, test=test, correction=correction).table
-    return cells_of(table.drop(columns=["effect_low", "effect_high"]))  # SciPy's bits, not ours
+    return cells_of(se.compare(evaluations, test=test, correction=correction).table)
 
 
 def _trained(name, train, seed):
@@ -343,17 +377,11 @@ def _saved(given, names):
 
 
 def cells_of(table):
-    """Return the rows of a table, numbers in full."""
+    """Return the rows of a table by column, numbers in full."""
     return [
-        [float(cell) if isinstance(cell, float) else str(cell) for cell in row]
-        for row in table.reset_index().itertuples(index=False)
+        {name: float(cell) if isinstance(cell, float) else str(cell) for name, cell in row.items()}
+        for row in table.reset_index().to_dict("records")
     ]
-
-
-def processor():
-    """Return what decides the last bits of logarithms and roots, apart from this package."""
-    simd = np.show_config(mode="dicts")["SIMD Extensions"]
-    return {"numpy": np.__version__, "scipy": scipy.__version__, "simd": simd["found"]}
 
 
 GROUPS = {one.__name__: one for one in (conventions, ways, splits, results)}
@@ -372,7 +400,6 @@ def write():
         found = {name: json.dumps(value) for name, value in returned(group).items()}
         lines = ",\n".join(f"{json.dumps(name)}: {value}" for name, value in found.items())
         (NET / f"{group}.json").write_text(f"{{\n{lines}\n}}\n")
-    (NET / "processor.json").write_text(json.dumps(processor()) + "\n")
 
 
 if __name__ == "__main__":
