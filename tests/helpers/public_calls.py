@@ -275,7 +275,7 @@ def clicks():
 def splits():
     """The pairs of synthetic clicks, of every part of every split, and of sampled negatives."""
     split, events = se.split, clicks()
-    yield "synthetic", lambda: [digest_of(events), _bits_of(events.timestamps)]
+    yield "synthetic", lambda: [digest_of(events.matrix()), _bits_of(events.timestamps)]
     for by in ("uniform", "popularity"):
         for n in (10, 70):  # the larger number exhausts the items of some users
             sampled = partial(_sampled, n, by)
