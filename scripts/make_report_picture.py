@@ -2,7 +2,7 @@
 
 python scripts/make_report_picture.py
 
-It needs what `pip install -e ".[test]"` installs, and Chromium or Chrome.
+It needs what `pip install -e ".[full]"` installs, and Chromium or Chrome.
 """
 
 import os

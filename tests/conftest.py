@@ -19,7 +19,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile(
     "full", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
-fewer = min(settings().max_examples, 40)
+fewer = min(settings().max_examples, 20)
 settings.register_profile("default", settings.get_profile("full"), max_examples=fewer)
 settings.load_profile("default")
 

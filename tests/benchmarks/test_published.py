@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from benchmark_calls import BENCHMARKS, call
 
+pytestmark = pytest.mark.long
+
 PRINTED = BENCHMARKS / "suites" / "published" / "printed.toml"
 SHARED = Path(__file__).parents[3] / "shared" / "published"
 

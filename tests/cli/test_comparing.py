@@ -93,6 +93,7 @@ def test_segments_of_a_table_of_users(command, results, tmp_path):
     assert "poor is worse than good by ndcg@10 in plan free (" in said
 
 
+@pytest.mark.long
 def test_compares_the_models_of_a_cross_validation(command, tmp_path):
     cv, page = cross(out=tmp_path / "cv"), tmp_path / "r.html"
     assert compared(command, tmp_path / "cv", "-m", "ndcg@5") == content(cv.compare("ndcg@5"))
@@ -120,6 +121,7 @@ def test_report_has_the_learning_curve_of_a_sweep(command, results, tmp_path, mo
     assert "table.csv: is not the table of a sweep" in said
 
 
+@pytest.mark.long
 def test_many_models_are_compared_with_the_best(command, results):
     for number_of_copy in range(20):
         for name in ("fair", "poor"):
@@ -200,6 +202,7 @@ def test_selects_metrics_by_their_names_in_the_results(command, tmp_path):
         assert [row["metric"] for row in json.loads(printed)["differences"]] == [name]
 
 
+@pytest.mark.long
 def test_reports_unreadable_results_and_shows_the_others(command, results, tmp_path):
     (results / "bad").mkdir()
     (results / "bad" / "summary.json").write_text("{")

@@ -273,7 +273,16 @@ def outcome(command, data, tmp_path, monkeypatch):
     return run
 
 
-@pytest.mark.parametrize("given", OPTIONS)
+def cases():
+    """Yield the options; all but the first of each command take long together."""
+    commands = set()
+    for given in OPTIONS:
+        name, _ = given.split()
+        yield pytest.param(given, marks=[pytest.mark.long] * (name in commands))
+        commands.add(name)
+
+
+@pytest.mark.parametrize("given", cases())
 def test_option(outcome, given):
     name, option = given.split()
     value = VALUES.get(given, VALUES.get(option, ""))

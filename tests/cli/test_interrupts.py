@@ -16,6 +16,8 @@ from sparse_eval.jobs import tune as tuning
 from sparse_eval.models import compile as compiling
 from sparse_eval.models import evaluate as evaluating
 
+pytestmark = pytest.mark.long
+
 #: Options of a quick training.
 SMALL = ("--factors", "4", "--iterations", "2")
 

@@ -225,6 +225,7 @@ def in_a_process(*words, **options):
     return subprocess.run(line, env=environment, check=False, text=True, **piped)
 
 
+@pytest.mark.long
 def test_runs_without_a_terminal():
     words = ("demo", "--users", "50", "--items", "40", *SMALL, "--format", "json")
     done = in_a_process(*words, env={"TERM": "dumb"})
@@ -233,6 +234,7 @@ def test_runs_without_a_terminal():
     assert "it/s" not in done.stderr  # no progress bar without a terminal
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", ["evaluate - truth.csv", "score --help"])
 def test_standard_input_the_environment_and_a_reader_that_has_enough(tmp_path, words):
     (tmp_path / "truth.csv").write_text("user,item\na,y\nb,x\n")
@@ -269,6 +271,7 @@ def test_messages_as_lines_of_json_or_none(command, tmp_path):
     assert command(*words, "--memory", "2 GB", "--help-all")[0] == 0
 
 
+@pytest.mark.long
 def test_output_in_an_encoding_that_lacks_a_letter():
     done = in_a_process("metrics", "ndcg", env={"PYTHONIOENCODING": "cp1252"})
     assert (done.returncode, done.stdout) == (2, "")
@@ -324,6 +327,7 @@ def test_errors_name_options_as_on_the_command_line(error, message):
 LIMITED = "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv.pop(1)), -1))"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("megabytes", "code", "expected"),
     [

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sparse_eval as se
 from sparse_eval.cli.options import csv_text
+
+pytestmark = pytest.mark.long
 
 #: Ids of users and items as someone who wants to be clicked would choose them, and as YouTube does.
 USERS = ["=1+1", "@SUM(A1)", "anna"]

@@ -98,6 +98,7 @@ def test_a_checkpoint_that_cannot_be_scored(command, folder, tmp_path):
     assert row["metrics"]["ndcg@10"] == {"mean": None}
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::UserWarning:distributed", "ignore::DeprecationWarning"
 )
@@ -135,6 +136,7 @@ def test_options_replace_contradicting_ones_of_the_environment(command, folder, 
     assert printed[0] == printed[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", ["models/als8.npz", "models"])
 def test_a_model_or_the_best_of_several_is_judged(command, folder, ev, model):
     line, reached = words(folder, model), ev["ndcg@10"]
@@ -166,6 +168,7 @@ def test_lists_are_judged(command, tmp_path):
     assert "fcp is not defined, and has to be at least 0.1" in said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kept", [False, True])
 @pytest.mark.parametrize(("n_scored", "n_failed"), [(0, 2), (2, 1), (1, 2)])
 def test_broken_checkpoints_do_not_hide_the_others(
@@ -195,6 +198,7 @@ def test_broken_checkpoints_do_not_hide_the_others(
         assert all(name in printed for name in names)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("with_out", [False, True])
 def test_the_best_of_several_is_a_line_and_gauges(command, folder, ev, tmp_path, with_out):
     out = ("--out", tmp_path / "o") if with_out else ()

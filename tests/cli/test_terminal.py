@@ -16,6 +16,8 @@ import sparse_eval as se
 from sparse_eval import cli
 from sparse_eval.core.messages import printable
 
+pytestmark = pytest.mark.long
+
 #: Sequences that set a window's title and colours, clear the screen and reverse text.
 NASTY = "\x1b]0;title\x07\x1b[31m\x1b[2J\x9b1m\t\b\x7f\u202e\u2066"
 USERS = [f"u{n}{NASTY}" for n in range(4)]

@@ -79,6 +79,7 @@ def test_a_run_keeps_what_is_there_if_there_is_no_room_for_the_split(
     assert {"model.npz", "summary.json", "split/labels.npz"} <= before.keys()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", MODELS)
 def test_split_train_and_score_equal_run(command, log, split, tmp_path, model):
     options = ("--model", model, *MODELS[model].split())

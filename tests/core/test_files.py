@@ -50,6 +50,7 @@ def is_interrupted(n, work):
     return False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("before", [None, "old"])
 @pytest.mark.parametrize("names", [["a.txt"], ["a.txt", "b.txt"]])
 def test_an_interruption_at_any_bytecode_leaves_files_of_before_or_all_new_ones(

@@ -127,6 +127,7 @@ def test_folders_that_are_refused(part, content, tmp_path):
         se.evaluate(folder, gains(), PLAIN)
 
 
+@pytest.mark.long
 def test_parts_of_other_widths_stay_on_disk(tmp_path):
     lists, held = positions(), gains()
     wide = lists.copy()

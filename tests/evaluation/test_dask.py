@@ -29,9 +29,12 @@ from dask import config, delayed  # noqa: E402
 from sparse_eval.evaluation.dask import DaskRunner, check_version, result_of  # noqa: E402
 
 # Of distributed about itself, when workers die and start again.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::ResourceWarning", "ignore::UserWarning:distributed", "ignore::DeprecationWarning"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.filterwarnings(
+        "ignore::ResourceWarning", "ignore::UserWarning:distributed", "ignore::DeprecationWarning"
+    ),
+]
 
 
 @contextmanager

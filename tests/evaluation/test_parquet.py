@@ -248,6 +248,7 @@ def test_files_whose_columns_are_in_another_order_or_required(n_rows):
         same(se.evaluate(recs, truth, METRICS), expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ends", [True, False])
 @pytest.mark.parametrize("name", IDS)
 def test_any_ids_give_the_bits_of_frames(name, ends):

@@ -21,6 +21,8 @@ from sparse_eval.evaluation.runners import ExecutorRunner
 from sparse_eval.metrics.request import Request
 from sparse_eval.models.source import FileReference, ModelSource
 
+pytestmark = pytest.mark.long
+
 METRICS = ["ndcg@5", "coverage@5", "recall(average=micro)@5", "novelty@5"]
 
 

@@ -16,6 +16,8 @@ from scipy.sparse import csr_matrix
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
 
+pytestmark = pytest.mark.long
+
 EVS = reporting.three()
 
 

@@ -60,6 +60,7 @@ def test_refuses_two_metrics_of_one_name_prefixes_and_steps():
         tracker({"loss": 1.0}, -1)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:codecs.open:DeprecationWarning")  # of mlflow, on Python 3.14
 def test_mlflow(holdout, tmp_path, monkeypatch):
     def refuse(*_):

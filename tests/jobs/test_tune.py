@@ -17,6 +17,8 @@ import sparse_eval.jobs.tune as tuning
 from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
 from sparse_eval.models.checkpoints import read_checkpoint
 
+pytestmark = pytest.mark.long
+
 #: A search by TPE, of which the last trials learn from those before.
 RANGES = {"factors": "2:9", "alpha": "1:100", "iterations": 2, "n_trials": 13}
 

@@ -9,6 +9,8 @@ from tune_cases import METRICS, PARAMETERS, search
 import sparse_eval as se
 from sparse_eval.core.formatting import number
 
+pytestmark = pytest.mark.long
+
 SMALL = (
     "--factors", "2,6", "--alpha", "1,40", "--regularization", "0.01", "--iterations", "3",
     "-m", "ndcg@10,recall@5",

@@ -102,6 +102,7 @@ def test_bias_variance_depends_on_the_number_of_candidates_of_the_user():
         np.testing.assert_allclose(ev.columns[:, user], expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.long
 @both
 def test_estimates_are_those_of_the_formula_at_every_cut_off(corrected):
     problem = Problem(n_users=80, n_items=31, m=6, of_seen=0)  # estimated ranks are 1, 6, 11, …

@@ -133,6 +133,7 @@ def spelled(convention):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:.*not candidates for their users")
 @pytest.mark.parametrize(
     ("among", "convention"),

@@ -59,6 +59,7 @@ def saved(folder, matrix):
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small_blocks")
 def test_what_is_on_disk_stays_there(tmp_path):
     (users, items), (train, held) = factors(), clicks()

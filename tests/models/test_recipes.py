@@ -10,6 +10,8 @@ from scipy import sparse
 
 import sparse_eval as se
 
+pytestmark = pytest.mark.long
+
 PAGE = Path(__file__).parents[2] / "docs" / "recipes.md"
 PARTS = re.split(r"^## (.+)$", PAGE.read_text(), flags=re.M)[1:]
 RECIPES = {

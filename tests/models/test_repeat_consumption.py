@@ -186,6 +186,7 @@ def test_lists_are_those_of_implicit(holdout, als):
         assert ev.n_relevant_seen > 100
 
 
+@pytest.mark.long
 def test_is_saved_shown_and_not_compared_with_another_setting(holdout, als, tmp_path):
     ev = se.evaluate_model(als, holdout, se.Protocol(METRICS, filter_seen=False))
     assert "seen items may be recommended again" in str(ev)

@@ -62,6 +62,7 @@ def test_public_names():
         sparse_eval.nothing  # noqa: B018
 
 
+@pytest.mark.long
 def test_dir_offers_the_public_names_and_nothing_else():
     """In a process of its own, where no test has imported a module of the package."""
     code = (

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 #: Calls by the extra that they take, in a Python that has none.
 SCRIPT = """
 import sys

@@ -15,8 +15,6 @@ README = ROOT / "README.md"
 #: Pages whose examples stand alone, and those whose examples follow one another.
 ALONE = [README, ROOT / "docs" / "index.md"]
 GUIDE = sorted([*(ROOT / "docs/guide").glob("*.md"), *(ROOT / "docs/coming_from").glob("*.md")])
-#: Pages of the guide that take long.
-LONG = {"nightly", "time_splits", "compare", "tune"}
 
 
 def examples(page):
@@ -25,7 +23,8 @@ def examples(page):
 
 #: Examples that run after one another, by page, or by page and number.
 CASES = {f"{page.stem}-{n}": [code] for page in ALONE for n, code in enumerate(examples(page))}
-CASES |= {page.stem: codes for page in GUIDE if (codes := examples(page))}
+GUIDES = {page.stem: codes for page in GUIDE if (codes := examples(page))}
+CASES |= GUIDES
 
 
 def test_there_are_examples():
@@ -37,7 +36,7 @@ def test_there_are_examples():
 @pytest.mark.filterwarnings("ignore:OpenBLAS is configured")  # by implicit's own constructor
 @pytest.mark.slow  # where kernels run as Python
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in CASES]
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name in GUIDES)) for name in CASES]
 )
 def test_examples_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

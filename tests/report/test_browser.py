@@ -14,7 +14,10 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
 
-pytestmark = pytest.mark.skipif(BROWSER is None, reason=f"needs one of {', '.join(NAMES)}")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(BROWSER is None, reason=f"needs one of {', '.join(NAMES)}"),
+]
 
 DESKTOP = {"viewport": {"width": 1280, "height": 900}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True}

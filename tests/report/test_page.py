@@ -111,6 +111,7 @@ def test_headline_names_the_best_model(models, read):
     assert "better for {} of the users, equal for {}, worse for {}.".format(*shares) in text
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("error:too few users")  # the page has a note, so nothing warns
 def test_statements_about_models(models, read):
     good, fair, poor = models.values()
@@ -232,6 +233,7 @@ def test_subgroups_have_wins_and_losses(models, read):
     assert ("In no band is good significantly worse." in text) == (worst >= 0)
 
 
+@pytest.mark.long
 def test_page_is_self_contained_and_reproducible(tmp_path):
     path = se.write_report(reporting.three(odd=True), tmp_path / "r.html")
     page = path.read_text(encoding="utf-8")
@@ -268,6 +270,7 @@ def test_a_loaded_evaluation_makes_the_same_page(models, tmp_path):
     assert pages[0] == pages[1]
 
 
+@pytest.mark.long
 def test_refuses_unusable_evaluations_and_segments(models, read, tmp_path):
     totals = at_ranks([1], "ndcg@5", keep="totals")
     for evaluations, options in (
@@ -285,6 +288,7 @@ def test_refuses_unusable_evaluations_and_segments(models, read, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 def test_display_in_notebooks(models):
     ev = models["good"]
     assert rounded(ev.summary().loc["ndcg@5"]) in Reader(ev._repr_html_()).text
@@ -330,6 +334,7 @@ def test_metrics_among_candidates_are_called_so(read):
     assert "can rank models differently" in text
 
 
+@pytest.mark.long
 def test_many_models_are_rows_and_few_are_drawn(models, read):
     text = read({f"{name} {n}": ev for n in range(3) for name, ev in models.items()}).text
     for expected in (
@@ -376,6 +381,7 @@ def test_says_where_lower_is_better_and_which_model_is_a_baseline(read):
     assert "times as good" not in only
 
 
+@pytest.mark.long
 def test_segments_and_margins_have_tests_charts_and_notes(models, read):
     by = pd.DataFrame(
         {"plan": ["free", "paid"] * 120, "<b>city</b>": ["Rome"] * 100 + [None] * 140}
@@ -436,6 +442,7 @@ def test_control_characters_are_escaped(models, tmp_path):
     assert "c\\u0007" in text
 
 
+@pytest.mark.long
 def test_says_how_the_results_were_made(read, tmp_path):
     holdout = se.split.random(se.datasets.synthetic(n_users=300, n_items=80, seed=1), seed=1)
     evs = {}

@@ -13,6 +13,8 @@ from sparse_eval.errors import InvalidDataError, InvalidFileError
 from sparse_eval.report.page import _template, describe_trend
 from sparse_eval.report.plots import trend
 
+pytestmark = pytest.mark.long
+
 EVS = reporting.three()
 
 

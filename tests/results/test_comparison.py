@@ -42,6 +42,7 @@ def row(comparison, metric, a, b):
     return table[(table["metric"] == metric) & (table["a"] == a) & (table["b"] == b)].iloc[0]
 
 
+@pytest.mark.long
 @given(
     arrays(
         np.float64,

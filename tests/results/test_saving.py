@@ -47,6 +47,7 @@ def content_of(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "users"), list(zip(KINDS, ["csv", "parquet"] * 4, strict=True)))
 def test_every_kind_comes_back_with_the_same_bits(kind, users, tmp_path):
     ev = KINDS[kind]()

@@ -18,6 +18,7 @@ from raising import raises
 from sparse_eval.errors import InvalidDataError, InvalidMetricError, UnsupportedModelError
 
 
+@pytest.mark.long
 def test_the_history_has_the_values_of_separate_trainings(family, holdout, curves):
     callback = evaluating(holdout)
     assert callback.history.empty
@@ -80,6 +81,7 @@ def test_patience_leaves_the_best_factors(family, holdout, curves, own_fit, pati
     np.testing.assert_array_equal(model.similar_users(5), fresh.similar_users(5))
 
 
+@pytest.mark.long
 def test_lower_is_better(holdout):
     for monitor, best in (("gini@10", "idxmin"), ("NDCG@10", "idxmax")):
         callback = evaluating(holdout, "gini@10,ndcg@10", monitor=monitor)
@@ -97,6 +99,7 @@ def test_an_equal_value_is_not_an_improvement(holdout):
     assert bits(model) == bits(trained("lmf", holdout, 1))
 
 
+@pytest.mark.long
 def test_refuses_a_monitor_that_is_defined_for_no_user_with_patience(holdout):
     callback = evaluating(holdout, "fcp@1")  # one item has no pairs
     callback.fit(make("bpr"))

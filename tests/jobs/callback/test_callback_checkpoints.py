@@ -11,6 +11,8 @@ import sparse_eval as se
 from sparse_eval import errors
 from sparse_eval.models.checkpoints import read_checkpoint
 
+pytestmark = pytest.mark.long
+
 
 def test_checkpoints_hold_the_model_of_each_evaluation(family, holdout, tmp_path):
     folder = tmp_path / "made" / "here"

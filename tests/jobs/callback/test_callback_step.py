@@ -8,6 +8,8 @@ import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError, UnsupportedModelError
 from sparse_eval.models.checkpoints import read_checkpoint
 
+pytestmark = pytest.mark.long
+
 
 def loop(callback, holdout, n=ITERATIONS, resume=False):
     """Train ALS epoch by epoch; return the number of epochs that were trained now."""

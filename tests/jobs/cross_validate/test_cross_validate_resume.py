@@ -14,6 +14,8 @@ import sparse_eval as se
 import sparse_eval.jobs.cross_validate as cross_validate
 from sparse_eval.errors import InvalidFileError, OutputError
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):

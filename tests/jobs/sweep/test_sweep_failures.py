@@ -16,6 +16,8 @@ import sparse_eval.jobs.sweep as sweeping
 from sparse_eval import errors
 from sparse_eval.models.evaluate import evaluate_request
 
+pytestmark = pytest.mark.long
+
 
 # Interpreted kernels warn of what compiled ones do not.
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")

@@ -18,6 +18,8 @@ import sparse_eval.jobs.sweep as sweeping
 from sparse_eval.errors import OutputError
 from sparse_eval.jobs.sweep import saved_evaluations
 
+pytestmark = pytest.mark.long
+
 
 def load_all(folder):
     return {path.parent.name: se.Evaluation.load(path) for path in folder.glob("*/summary.json")}

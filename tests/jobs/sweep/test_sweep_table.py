@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from scipy import sparse
 from sweep_cases import N_ITEMS, N_USERS, NAMES, rows_of, same_table, save
 
@@ -64,6 +65,7 @@ def test_the_best_is_the_first_by_the_monitored_metric(folder, holdout, data, tm
     assert len(again) == len(table)
 
 
+@pytest.mark.long
 def test_no_failed_or_undefined_row_is_the_best(folder, data, tmp_path):
     (tmp_path / "broken.npz").write_bytes(b"")
     assert not se.sweep([tmp_path / "broken.npz"], *data)["best"].any()
