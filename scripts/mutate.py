@@ -4,8 +4,9 @@
 Each mutation replaces a piece of text of the package, in a copy of the repository, and runs the
 tests that should fail. Its result is `caught` if a test fails, `survived` if all pass, `timeout` if
 they take too long, `error` if they cannot run, and `gone` if the text is no longer in the package.
-Tests marked slow or long are left out, and mutated kernels run as Python. A mutation that survives
-also runs against the stored numbers of tests/net, unless it is in a kernel.
+Mutated kernels run as Python, without the tests marked slow. A mutation that survives also runs
+against the stored numbers of tests/net, unless it is in a kernel, and last against the long tests:
+only ``scripts/test --full`` detects it then.
 Exits with 1 if a mutation with the stored result `caught` is no longer caught.
 """
 
@@ -44,6 +45,9 @@ FILE = ROOT / "tests/mutations.toml"
 COPIED = ("sparse_eval", "tests", "data", "docs", "README.md", "pyproject.toml")
 PYTEST = ("-xq", "--assert=plain", "-pno:cacheprovider", "-m")
 FAST = "not slow and not long"
+
+#: The exit status of tests of which only a long one fails.
+IN_FULL = 100
 
 
 class Mutation(NamedTuple):
@@ -106,14 +110,22 @@ class Copy:
         phases = [hypothesis.Phase.explicit, hypothesis.Phase.generate]
         hypothesis.settings.register_profile("unshrunk", phases=phases, max_examples=20)
         hypothesis.settings.load_profile("unshrunk")
+        by = self.mutation.result.rpartition(" by ")[2]  # the test that noticed it last time
+        runs = [("not long", [by])] if by else []
+        runs += [(FAST, tests)]
+        if "NUMBA_DISABLE_JIT" not in os.environ:
+            runs += [("not long", ["tests/net"])]
+        runs += [("long", [by] if by else tests)]
         status = 70
         try:
-            if (by := self.mutation.result.removeprefix("caught by ")) != self.mutation.result:
-                status = pytest.main([*PYTEST, FAST, by])  # the test that noticed it last time
-            if status != 1:
-                status = pytest.main([*PYTEST, FAST, *tests])
-            if not status and "NUMBA_DISABLE_JIT" not in os.environ:
-                status = pytest.main([*PYTEST, "not long", "tests/net"])
+            for marks, paths in runs:
+                status = pytest.main([*PYTEST, marks, *paths])
+                if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+                    break
+            else:
+                status = 0
+            if status == 1 and marks == "long":
+                status = IN_FULL
         except BaseException:  # noqa: BLE001 - this process ends here
             traceback.print_exc()
         sys.stdout.flush()
@@ -133,10 +145,11 @@ class Copy:
             os.waitpid(self.process, 0)
             return "timeout"
         status = os.waitstatus_to_exitcode(status)
-        if status == 1:
+        if status in (1, IN_FULL):
             output = (self.folder / "output.txt").read_text()
             tests = re.findall(r"^(?:FAILED|ERROR) (\S+?::\w+)", output, re.MULTILINE)
-            return f"caught by {tests[-1]}" if tests else "error"
+            where = "in --full " if status == IN_FULL else ""
+            return f"caught {where}by {tests[-1]}" if tests else "error"
         if status < 0:  # the signal that ended it
             return "timeout"
         return "error" if status else "survived"
