@@ -113,9 +113,10 @@ class Copy:
         by = self.mutation.result.rpartition(" by ")[2]  # the test that noticed it last time
         runs = [("not long", [by])] if by else []
         runs += [(FAST, tests)]
-        if "NUMBA_DISABLE_JIT" not in os.environ:
+        if self.path and "NUMBA_DISABLE_JIT" not in os.environ:
             runs += [("not long", ["tests/net"])]
-        runs += [("long", [by] if by else tests)]
+        if self.path:
+            runs += [("long", [by] if by else tests)]
         status = 70
         try:
             for marks, paths in runs:
