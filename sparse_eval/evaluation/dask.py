@@ -247,6 +247,7 @@ class DaskSource(TableSource):
         propensity: KeyedPropensity | None,
         client: Any,
     ) -> None:
+        import pandas as pd
         from dask import dataframe
 
         self.client = client
@@ -256,12 +257,13 @@ class DaskSource(TableSource):
             else scan.table
             for scan in (rankings, relevance)
         ]
-        super().__init__(rankings, relevance, *(PandasTable(frame._meta) for frame in frames))
+        empty = (pd.DataFrame(columns=one.columns).astype(one.dtypes) for one in frames)
+        super().__init__(rankings, relevance, *map(PandasTable, empty))
         names = list(self.columns.recs), list(self.columns.truth)
         self.frames = [
             _with_equal_hashes(side[own]) for side, own in zip(frames, names, strict=True)
         ]
-        self.schemas = _schema(self.frames[0]._meta), _schema(self.frames[1]._meta)
+        self.schemas = _schema(self.frames[0]), _schema(self.frames[1])
         check_ids(*self.schemas, self.columns)
         with self.client.as_current():  # a shuffle asks for the current client
             self.load = PartitionLoader(self.rows_loader(request, propensity), self.schemas)
@@ -333,8 +335,7 @@ def _with_equal_hashes(frame: Any) -> Any:
     import pandas as pd
 
     dtypes: dict[str, Any] = {}
-    for name in frame.columns[:2]:
-        dtype = frame._meta[name].dtype
+    for name, dtype in frame.dtypes.iloc[:2].items():
         if isinstance(dtype, pd.CategoricalDtype):
             dtypes[name] = dtype = dtype.categories.dtype
         if pd.api.types.is_integer_dtype(dtype) and dtype.itemsize < 8:
@@ -342,14 +343,13 @@ def _with_equal_hashes(frame: Any) -> Any:
     return frame.astype(dtypes)
 
 
-def _schema(meta: Any) -> pa.Schema:
+def _schema(frame: Any) -> pa.Schema:
     """Return the Arrow types of a frame's columns: ids of one type each, else floats."""
     import pandas as pd
     import pyarrow as pa
 
     fields = []
-    for number, name in enumerate(meta.columns):
-        dtype = meta[name].dtype
+    for number, (name, dtype) in enumerate(frame.dtypes.items()):
         if number > 1:
             arrow = pa.float64()
         elif pd.api.types.is_unsigned_integer_dtype(dtype) and dtype.itemsize == 8:

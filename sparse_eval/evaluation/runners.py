@@ -28,6 +28,10 @@ ClientLike: TypeAlias = "Client | str | Executor | SparkSession"
 #: Tasks submitted for each thread of the workers: one is running, and one waits there.
 TASKS_PER_THREAD = 2
 
+#: Tasks submitted to an executor while none is running. Its number of workers is not known; some
+#: executors never report that a task is running.
+AT_FIRST = 16
+
 
 class Runner(Protocol):
     """Does tasks, in this process or elsewhere, a few at once."""
@@ -75,7 +79,6 @@ class ExecutorRunner:
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
-        self.n_at_once = TASKS_PER_THREAD * getattr(executor, "_max_workers", 8)
 
     def run(
         self, work: Work, shared: Any, tasks: Iterable[tuple[Any, Any]]
@@ -84,24 +87,26 @@ class ExecutorRunner:
 
         Results come in the order of the tasks, so the first of several errors is raised.
         """
-        waiting = iter(tasks)
-        running: deque[tuple[Future[Any], Any]] = deque()
+        remaining = iter(tasks)
+        given: deque[tuple[Future[Any], Any]] = deque()
         try:
             while True:
-                for task, tag in islice(waiting, self.n_at_once - len(running)):
+                n_running = sum(future.running() for future, _ in given)
+                n_more = AT_FIRST + TASKS_PER_THREAD * n_running - len(given)
+                for task, tag in islice(remaining, max(n_more, 0)):
                     try:
-                        running.append((self.executor.submit(work, shared, task), tag))
+                        given.append((self.executor.submit(work, shared, task), tag))
                     except BrokenExecutor:
                         raise
                     except RuntimeError as error:  # it was shut down
                         raise WorkerError(
                             f"the executor takes no tasks ({error}); give another"
                         ) from None
-                if not running:
+                if not given:
                     return
-                future, tag = running[0]
+                future, tag = given[0]
                 result = future.result()
-                running.popleft()
+                given.popleft()
                 yield tag, result
         except BrokenExecutor as error:
             raise WorkerError(
@@ -109,5 +114,5 @@ class ExecutorRunner:
                 "use fewer workers, or give them more"
             ) from error
         finally:
-            for future, _ in running:
+            for future, _ in given:
                 future.cancel()

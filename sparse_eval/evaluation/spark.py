@@ -102,7 +102,7 @@ class SparkSource(TableSource):
             return False
         if "connect" in type(self.client).__module__:
             return not self.client.is_stopped
-        return self.client.sparkContext._jsc is not None
+        return hasattr(self.client.sparkContext, "startTime")  # which a stopped context lacks
 
     def tasks(self) -> Iterator[tuple[SparkTasks, int]]:
         """Yield the rows of both tables, all rows of a user in one partition and in succession."""

@@ -686,7 +686,7 @@ def engine_of(table: object) -> Engine | None:
     """
     # Of the type: the columns of a lazy frame of polars take a computation.
     if hasattr(type(table), "columns"):
-        library = type(table).__module__.partition(".")[0].removesuffix("_expr")  # of Dask
+        library = type(table).__module__.partition(".")[0]
         if library in get_args(Engine):
             return cast("Engine", library)
     are_rows = isinstance(table, list | tuple) and len(table) and isinstance(table[0], Mapping)

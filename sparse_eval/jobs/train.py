@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -19,6 +20,7 @@ from ..core.formatting import as_html, number, plain
 from ..core.hashing import digest_file
 from ..core.messages import warn
 from ..core.progress import progress_bar
+from ..core.threads import thread_lock
 from ..errors import (
     InvalidDataError,
     InvalidFileError,
@@ -38,6 +40,7 @@ from .scoring import Scoring, best_of, parse_monitored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
 
     import pandas as pd
     from implicit.cpu.als import AlternatingLeastSquares
@@ -76,7 +79,8 @@ def check_parameter(name: str, value: object) -> float:
 #: The checkpoint of a training that keeps its best one only.
 BEST = "best.npz"
 
-#: Attributes that implicit derives from the factors on first use, and caches.
+#: Attributes that implicit derives from the factors on first use, and caches. No public call clears
+#: them.
 _DERIVED = ("_user_norms", "_item_norms", "_user_norms_host", "_item_norms_host", "_YtY", "_XtX")
 
 
@@ -514,6 +518,12 @@ class EvaluationCallback:
         InvalidDataError
             If the model is fitted, and not to the users and items of `train`.
         """
+        self._register(model)
+        _let_fit_return(model, self._training)
+        return self
+
+    def _register(self, model: Any) -> None:
+        """Begin the training of a model, which the next calls evaluate."""
         if not (hasattr(model, "item_factors") and hasattr(model, "iterations")):
             raise UnsupportedModelError(
                 f"a {type(model).__name__} is not trained in iterations; expected an ALS, BPR or "
@@ -528,9 +538,7 @@ class EvaluationCallback:
         if model.item_factors is not None:
             self._check_shape(as_model(model))
         keep_training(model, None)  # its own are stored when it is evaluated
-        _let_fit_return(model)
         self._training = _Training(model)
-        return self
 
     def fit(
         self, model: Model, train: SparseInput | None = None, *, progress: bool | None = None
@@ -569,7 +577,8 @@ class EvaluationCallback:
                     "train has different users or items from the callback's, or a different "
                     "order. Make the callback with the data that the model is trained on"
                 )
-        callback, training, name = self.on(model), self._training, self.monitored
+        self._register(model)
+        training, name = self._training, self.monitored
         done, total = self._resumed(model, matrix) if self._resume else 0, model.iterations
         if done == total or self._is_over():
             training.end()
@@ -581,7 +590,7 @@ class EvaluationCallback:
             def after_iteration(iteration: int, seconds: float, *more: Any) -> None:
                 model.iterations = total  # the loop of implicit has begun, with those that are left
                 try:
-                    callback(done + iteration, seconds, *more)
+                    self(done + iteration, seconds, *more)
                 finally:
                     last = training.rows[-1] if training.rows else {}
                     shown = {key: f"{last[key]:.4f}" for key in ("loss", name) if key in last}
@@ -748,6 +757,7 @@ class EvaluationCallback:
                 "implicit does not pass the model to a callback. Use fit(..., "
                 "callback=callback.on(model)), or callback.fit(model)"
             )
+        _restore_bars(training)
         training.seconds += seconds
         done = iteration + 1
         last = done == model.iterations
@@ -846,7 +856,7 @@ class EvaluationCallback:
         return best not in self._training.rows[-self._patience :]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class _Training:
     """The state of one training."""
 
@@ -876,21 +886,43 @@ class _Training:
                 setattr(model, name, None)
 
 
-def _let_fit_return(model: Any) -> None:
-    """Let the ``fit`` of implicit return when its callback raises `TrainingStopped`.
+#: Trainings whose ``fit`` has not begun its loop, and the progress bars of implicit's modules that
+#: are replaced until then.
+_waiting: WeakSet[_Training] = WeakSet()
+_bars: dict[ModuleType, type] = {}
 
-    It calls the callback in a ``with tqdm(...)`` block, which may end an exception. Any other
-    ``fit`` passes the exception on.
+
+def _let_fit_return(model: Any, training: _Training) -> None:
+    """Let the next ``fit`` of a model return when its callback raises `TrainingStopped`.
+
+    implicit has no way to end a training, but calls the callback in a ``with tqdm(...)`` block,
+    which may end an exception. So its modules get another ``tqdm`` until this block has begun. Any
+    other ``fit`` passes the exception on.
     """
-    for kind in type(model).__mro__:
-        module: Any = sys.modules.get(kind.__module__)
-        bar: Any = getattr(module, "tqdm", None)
-        is_own = kind.__module__.startswith("implicit.") and isinstance(bar, type)
-        if is_own and bar.__exit__ is not _leave:
-            module.tqdm = type(bar.__name__, (bar,), {"__exit__": _leave})
+    with thread_lock("implicit's progress bars"):
+        _waiting.add(training)
+        for kind in type(model).__mro__:
+            module: Any = sys.modules[kind.__module__]
+            bar: Any = getattr(module, "tqdm", None)
+            if kind.__module__.startswith("implicit.") and isinstance(bar, type):
+                if module not in _bars:
+                    module.tqdm = type(bar.__name__, (_EndingBar, bar), {})
+                _bars.setdefault(module, bar)
 
 
-def _leave(bar: Any, kind: type[BaseException] | None, *error: Any) -> bool:
-    """Leave the block of a progress bar, and end the exception if it is `TrainingStopped`."""
-    super(type(bar), bar).__exit__(kind, *error)
-    return kind is TrainingStopped
+def _restore_bars(training: _Training) -> None:
+    """Give implicit's modules their progress bars back once no training waits for its loop."""
+    if training in _waiting:
+        with thread_lock("implicit's progress bars"):
+            _waiting.discard(training)
+            while _bars and not _waiting:
+                module, bar = _bars.popitem()
+                vars(module)["tqdm"] = bar
+
+
+class _EndingBar:
+    """A progress bar whose block ends the exception `TrainingStopped`."""
+
+    def __exit__(self, kind: type[BaseException] | None, *error: Any) -> bool:
+        super().__exit__(kind, *error)  # type: ignore[misc]
+        return kind is TrainingStopped

@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import product
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -449,7 +448,7 @@ class Search:
         import optuna
         from optuna.pruners import MedianPruner
         from optuna.storages import InMemoryStorage, JournalStorage
-        from optuna.storages.journal import JournalFileBackend
+        from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 
         storage: Any = InMemoryStorage()
         logger = logging.getLogger("optuna")
@@ -459,8 +458,9 @@ class Search:
             if path is not None:
                 path.touch()
                 _end_journal(path)
-                unlocked: Any = SimpleNamespace(acquire=lambda: True, release=lambda: None)
-                storage = JournalStorage(JournalFileBackend(str(path), unlocked))
+                # The ledger lets only one process in, so a lock found here is that of a killed one.
+                lock = JournalFileOpenLock(str(path), grace_period=3)
+                storage = JournalStorage(JournalFileBackend(str(path), lock))
             self.study = optuna.create_study(
                 study_name="tune",
                 storage=storage,
@@ -509,11 +509,10 @@ class Search:
             kind = RandomSampler if self.sampler == "random" else TPESampler
             seed = np.random.SeedSequence((self.seed, n_finished)).generate_state(1)[0]
             self.study.sampler = kind(seed=int(seed))
-        known = [trial.system_attrs.get("fixed_params") for trial in self._known()]
-        for parameters in self._grid:
-            if parameters not in known:  # in the order of the grid, also what was lost
-                self.study.enqueue_trial(parameters)
-                break
+        known = [trial.params for trial in self._known()]
+        if self._grid and not self.study.get_trials(states=(TrialState.WAITING,)):
+            # In the order of the grid, also what was lost.
+            self.study.enqueue_trial(next(one for one in self._grid if one not in known))
         self._trial = trial = self.study.ask(self.space)
         callback, outcome = self._callback, TrialState.COMPLETE
         options = {**trial.params, "seed": self.seed, "progress": False}

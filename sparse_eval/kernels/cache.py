@@ -1,15 +1,18 @@
 """Cache of compiled kernels on disk, and the message that is shown while they are compiled.
 
-numba has its own cache, with these problems:
+numba has its own cache, with these problems, which `tests/project/test_private_parts.py` shows:
 
 - It needs a writable folder even to read. So a container image would compile its kernels again,
   even if they were compiled while it was built.
 - It checks only the file of a kernel, and misses changes of parts in other files.
 - Two processes can overwrite each other's index, and the content of files is not verified.
+
+numba has no public way to replace it, so this module and `jit` use private parts of numba.
 """
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
 import warnings
@@ -26,10 +29,8 @@ from uuid import uuid4
 import llvmlite
 import numba
 from llvmlite.binding import get_host_cpu_name
-from numba.core import config
+from numba import config
 from numba.core.compiler import CompileResult
-from numba.core.serialize import dumps
-from numba.misc.appdirs import AppDirs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,16 +60,17 @@ def folders(path: str) -> list[Path]:
     """Return the folders that may hold the kernels of a module.
 
     This is the folder in ``NUMBA_CACHE_DIR``. By default, they are the package's own
-    ``__pycache__`` and a folder of the user.
+    ``__pycache__`` and a folder of the user, on Linux the one that numba uses too.
     """
     parent = Path(path).absolute().parent
     name = f"{parent.name}_{sha256(str(parent).encode()).hexdigest()[:40]}"
     if config.CACHE_DIR:  # type: ignore[attr-defined]
         return [Path(config.CACHE_DIR, name)]  # type: ignore[attr-defined]
-    user = AppDirs(appname="numba", appauthor=False).user_cache_dir
+    home = os.path.expanduser("~/.cache")  # noqa: PTH111 - unchanged if there is no home
+    user = Path(os.environ.get("XDG_CACHE_HOME") or home, "numba", name)
     own = parent / "__pycache__"
     # Without a home, or with a relative XDG_CACHE_HOME, it would be in the working directory.
-    return [own, Path(user, name)] if Path(user).is_absolute() else [own]
+    return [own, user] if user.is_absolute() else [own]
 
 
 def writable_folder() -> Path | None:
@@ -140,7 +142,7 @@ class KernelCache:
             if sha256(content[_DIGEST:]).digest() == content[:_DIGEST]:
                 kept, data = pickle.loads(content[_DIGEST:])  # noqa: S301 - this class wrote it
                 if kept == key:
-                    return CompileResult._rebuild(context, *data)
+                    return CompileResult._rebuild(context, *data)  # as numba's own cache does
         _waiting.begin()
         return None
 
@@ -149,7 +151,7 @@ class KernelCache:
         _waiting.end()
         compiled_now.append(self.function.__name__)
         name, key = self._file(signature, compiled.codegen)
-        content = dumps((key, compiled._reduce()))
+        content = pickle.dumps((key, compiled._reduce()))
         faults = []
         for folder in self.folders:
             unfinished = folder / f"{self.name}.tmp.{uuid4().hex[:16]}"

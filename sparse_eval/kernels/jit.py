@@ -28,7 +28,8 @@ INTERPRETED: bool = bool(config.DISABLE_JIT)  # type: ignore[attr-defined]
 #: numba's type annotations lack some of the options used here.
 _njit: Any = njit
 
-#: Kernels are only called from Python and from one another, so they need no C wrapper.
+#: Kernels are only called from Python and from one another, so they need no C wrapper. numba does
+#: not document these switches, nor `_nrt`, and has no others.
 _KERNEL = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _PART = {"error_model": "numpy", "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
 
@@ -56,7 +57,7 @@ def _compile(function: F, **options: bool) -> F:
     if INTERPRETED:  # compiled kernels do not warn about floating-point events
         return np.errstate(all="ignore")(function)
     compiled = _njit(**_KERNEL, **options)(function)
-    compiled._cache = KernelCache(function)
+    compiled._cache = KernelCache(function)  # `cache=True` takes only numba's own
     compiled.compile = partial(_beside_signals, compiled.compile)
     return cast("F", compiled)
 

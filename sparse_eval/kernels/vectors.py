@@ -20,9 +20,6 @@ from .jit import INTERPRETED
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numba.core.base import BaseContext
-    from numba.core.typing.templates import Signature
-
     from .jit import Array
 
     Single = np.float32
@@ -65,9 +62,7 @@ def emitted(
                 return None
             chosen.append(own if isinstance(kind, tuple) else kind)
 
-        def generate(
-            context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: Any
-        ) -> ir.Value:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> ir.Value:
             emitter = Emitter(context, builder, signature, values)
             result = emit(emitter, *emitter.arguments)
             if isinstance(result, tuple):
@@ -91,9 +86,9 @@ class Emitter:
 
     def __init__(
         self,
-        context: BaseContext,
+        context: Any,
         builder: ir.IRBuilder,
-        signature: Signature,
+        signature: Any,
         arguments: Any,
     ) -> None:
         self.context = context
