@@ -102,9 +102,7 @@ def _print_error(error: BaseException, debug: bool) -> int:
             tell("".join(traceback.format_exception(error)).strip())
         tell(bug_report(error) if is_bug else f"error: {message_of(error)}")
     cause = error.__cause__ if isinstance(error, SparseEvalError) else error
-    passes = isinstance(cause, BlockingIOError) or (
-        isinstance(cause, OSError) and cause.errno in FULL
-    )
+    passes = isinstance(cause, TimeoutError) or (isinstance(cause, OSError) and cause.errno in FULL)
     if isinstance(error, WorkerError):
         passes = error.may_pass
     return BUG if is_bug else TRY_AGAIN if passes else 2

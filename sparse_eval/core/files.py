@@ -21,14 +21,15 @@ from .arrays import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from typing import BinaryIO
 
     import pandas as pd
 
     from .types import JSONValue, PathLike
 
 
-#: The system's error numbers for a path where no file exists.
-_NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+#: The system's error numbers for a path where no file exists; for a pattern, Windows has its own.
+_NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EINVAL)
 
 #: The permissions of files that `remove` removed, for later files at the same paths.
 _removed: dict[Path, int] = {}
@@ -278,52 +279,42 @@ def write_parquet(table: pd.DataFrame, path: Path, index: bool) -> None:
         ) from error
 
 
-def lock_file(file: int, *, shared: bool = False, wait: bool = True) -> None:
-    """Lock an open file until it is closed, at the latest when the process ends.
+@contextmanager
+def locked(file: BinaryIO) -> Iterator[None]:
+    """Wait until no other process has locked an open file, and lock it if the system can."""
+    from filelock import lock_descriptor, unlock_descriptor
 
-    Parameters
-    ----------
-    file : int
-        A file descriptor.
-    shared : bool
-        Whether other processes may hold a shared lock at the same time.
-    wait : bool
-        Whether to wait for other processes.
-
-    Raises
-    ------
-    BlockingIOError
-        If another process holds the lock and `wait` is false.
-    OSError
-        If the operating system or the file system does not support locks.
-    """
+    with suppress(OSError):  # a file system without locks
+        lock_descriptor(file.fileno())
     try:
-        import fcntl
-    except ImportError:
-        raise OSError(errno.ENOTSUP, "this system has no locks on files") from None
-    fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+        yield
+    finally:  # closing would not be enough if this process was forked meanwhile
+        with suppress(OSError):
+            unlock_descriptor(file.fileno())
 
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Lock an existing folder against other processes, if the system supports such locks.
+    """Lock an existing folder against other processes by a file in it, if the system can.
 
     Raises
     ------
     OutputError
         If another process holds the lock.
     """
+    from filelock import FileLock, Timeout
+
+    # A soft lock would outlive a process that is killed.
+    lock = FileLock(folder / ".lock", blocking=False, fallback_to_soft=False)
     with ExitStack() as stack:
         try:
-            file = os.open(folder, os.O_RDONLY)
-            stack.callback(os.close, file)
-            lock_file(file, wait=False)
-        except BlockingIOError as error:
+            stack.enter_context(lock)
+        except Timeout as error:
             raise OutputError(
                 f"{shown(folder)}: another process writes to this folder; wait until it has "
                 "ended, or choose another folder",
                 path=folder,
             ) from error
-        except OSError:  # some systems cannot open folders, or have no locks
+        except OSError:  # a file system without locks
             pass
         yield

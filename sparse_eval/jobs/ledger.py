@@ -16,10 +16,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..core.files import lock_file, locked_folder, make_folder
+from ..core.files import locked, locked_folder, make_folder
 from ..core.messages import warn
 from ..core.versions import installed_version
 from ..errors import InvalidFileError, OutputError, shown
@@ -242,9 +242,7 @@ class Ledger:
 
     def _read(self, path: Path) -> None:
         try:
-            with path.open("rb") as file:
-                with suppress(OSError):  # a file system without locks
-                    lock_file(file.fileno(), shared=True)
+            with path.open("rb") as file, locked(file):
                 *lines, rest = file.read().split(b"\n")
         except OSError as error:
             raise InvalidFileError(f"cannot be read: {error.strerror}", path) from None
@@ -281,9 +279,7 @@ class Ledger:
         if not self.path.exists():
             make_folder(self.path.parent)
         try:
-            with self.path.open("a+b", buffering=0) as file:
-                with suppress(OSError):  # a file system without locks
-                    lock_file(file.fileno())
+            with self.path.open("a+b", buffering=0) as file, locked(file):
                 yield file
         except OSError as error:
             raise OutputError(f"{shown(self.path)}: cannot be written: {error.strerror}") from error

@@ -265,7 +265,7 @@ def write_report(
         full_names=full_names,
     )
     with replacing(path) as temporary:
-        temporary.write_text(page, encoding="utf-8", errors="xmlcharrefreplace")
+        temporary.write_bytes(page.encode(errors="xmlcharrefreplace"))
     return file
 
 

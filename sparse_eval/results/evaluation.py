@@ -144,7 +144,7 @@ class Evaluated(Scores):
             If the file cannot be written.
         """
         with replacing(path) as temporary:
-            self.per_user.to_csv(temporary)
+            self.per_user.to_csv(temporary, lineterminator="\n")
 
     def to_parquet(self, path: PathLike) -> None:
         """Write `per_user` as Parquet.
@@ -879,7 +879,7 @@ class Evaluation(Evaluated):
         text = json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
         if path is not None:
             with replacing(path) as temporary:
-                temporary.write_text(text, encoding="utf-8")
+                temporary.write_bytes(text.encode())
         return text
 
     def save(

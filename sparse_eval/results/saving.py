@@ -148,7 +148,7 @@ def _write(folder: Path, content: dict[str, Any], files: Mapping[str, bytes]) ->
     with replacing_together(folder, last=SUMMARY) as temporary_for:
         for name, data in files.items():
             temporary_for(name).write_bytes(data)
-        temporary_for(SUMMARY).write_text(text, encoding="utf-8")
+        temporary_for(SUMMARY).write_bytes(text.encode())
 
 
 def copy_saved(source: Path, folder: Path, about: Mapping[str, Any]) -> None:

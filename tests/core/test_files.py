@@ -1,16 +1,26 @@
 """Writing files atomically: after an error or interruption at any time nothing is left behind."""
 
 import contextlib
+import errno
 import os
 import stat
 import sys
+from pathlib import Path
 
 import pytest
 from failing import full
 from raising import raises
+from systems import need_posix
 
 from sparse_eval.core import files
-from sparse_eval.core.files import as_path, make_folder, remove, replacing, replacing_together
+from sparse_eval.core.files import (
+    as_input,
+    as_path,
+    make_folder,
+    remove,
+    replacing,
+    replacing_together,
+)
 from sparse_eval.errors import InvalidDataError, OutputError
 
 
@@ -78,6 +88,7 @@ def test_an_interruption_at_any_bytecode_leaves_files_of_before_or_all_new_ones(
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
 @pytest.mark.parametrize("how", ["replaced", "together", "removed before", "behind a link"])
 def test_a_replaced_file_keeps_its_permissions(tmp_path, mode, mask, how):
+    need_posix()
     target = tmp_path / "b.txt"
     target.write_text("old")
     target.chmod(mode)
@@ -113,6 +124,16 @@ def test_refuses_paths_that_cannot_be_written(tmp_path, name):
     with raises(OutputError), replacing(tmp_path / name):
         pass
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "loop"]
+
+
+def test_a_pattern_is_a_path_without_a_file(monkeypatch):
+    """Windows cannot look it up."""
+
+    def refuse(_):
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    assert as_input("logs/*.csv") == Path("logs/*.csv")
 
 
 def test_files_are_replaced_together_or_not_at_all(tmp_path):

@@ -12,6 +12,7 @@ from evaluations import KINDS, in_memory, of_model, same_everything, saved, some
 from pyarrow import csv
 from raising import raises
 from scipy.sparse import csr_matrix
+from systems import need_posix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError
@@ -219,6 +220,7 @@ def test_files_are_removed_with_the_json_first(tmp_path, monkeypatch):
 
 
 def test_files_that_a_save_removes_and_the_next_one_writes_stay_private(tmp_path):
+    need_posix()
     table = some().save(tmp_path) / "per_user.csv"
     table.chmod(0o600)
     some(keep="totals").save(tmp_path)
