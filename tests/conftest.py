@@ -1,5 +1,7 @@
 """Fixtures and paths that several tests share."""
 
+import doctest
+import re
 import signal
 from pathlib import Path
 from unittest import mock
@@ -10,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from raising import key, messages
 
 from sparse_eval.cli import main
+from sparse_eval.errors import MissingExtraError
 from sparse_eval.metrics import REGISTRY
 
 # A shell that runs the tests in the background has Ctrl-C ignored, here and in all they start.
@@ -56,6 +59,22 @@ def pytest_runtest_logreport(report):
 def pytest_sessionfinish(exitstatus):
     if messages.writing and exitstatus < pytest.ExitCode.INTERRUPTED:
         messages.write()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Skip a test of an extra that only ``scripts/test --full`` installs."""
+    try:
+        return (yield)
+    except MissingExtraError as error:
+        pytest.skip(str(error))
+    except Exception as error:
+        for failure in getattr(error, "failures", ()):  # of a doctest
+            if isinstance(failure, doctest.UnexpectedException):
+                raised = failure.exc_info[1]
+                if isinstance(raised, MissingExtraError):
+                    pytest.skip(str(raised))
+        raise
 
 
 def pytest_report_header(config):
@@ -117,6 +136,8 @@ def command(capsys):
         with pytest.raises(SystemExit) as stop:
             main([str(word) for word in words])
         printed = capsys.readouterr()
+        if missing := re.search(r'needs .*: pip install "sparse_eval\[\w+\]"', printed.err):
+            pytest.skip(missing[0])
         return int(stop.value.code or 0), printed.out, printed.err
 
     return run

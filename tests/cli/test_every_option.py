@@ -282,7 +282,7 @@ def cases():
         commands.add(name)
 
 
-@pytest.mark.parametrize("given", cases())
+@pytest.mark.parametrize("given", list(cases()))
 def test_option(outcome, given):
     name, option = given.split()
     value = VALUES.get(given, VALUES.get(option, ""))

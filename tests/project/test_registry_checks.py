@@ -4,7 +4,6 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-import distributed
 import numpy as np
 import pandas as pd
 import pytest
@@ -207,26 +206,26 @@ FORMS = {
 @pytest.fixture(scope="module")
 def runners():
     """Return options that choose where to evaluate."""
-    with (
-        ThreadPoolExecutor(2) as pool,
-        distributed.Client(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None,
-            scheduler_kwargs={"dashboard_address": ":0"}, set_as_default=False,
-        ) as client,
-    ):  # fmt: skip
-        yield {
-            "here": {},
-            "memory": {"memory": 1 << 26},
-            "executor": {"client": pool},
-            "dask": {"client": client},
-        }
+    with ThreadPoolExecutor(2) as pool:
+        yield {"here": {}, "memory": {"memory": 1 << 26}, "executor": {"client": pool}}
+
+
+@pytest.fixture(scope="module")
+def dask():
+    """Return a cluster of one thread in this process."""
+    distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
+    with distributed.Client(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None,
+        scheduler_kwargs={"dashboard_address": ":0"}, set_as_default=False,
+    ) as client:  # fmt: skip
+        yield {"client": client}
 
 
 #: Each form here, one with every runner, and the others with them in the long run.
 CROSSED = [
     pytest.param(
         form, runner,
-        marks=() if runner == "here" or form == "parquet" else pytest.mark.long,
+        marks=() if runner == "here" or (form, runner) == ("parquet", "memory") else pytest.mark.long,
     )
     for form in FORMS
     for runner in ("here", "memory", "executor", "dask")
@@ -235,8 +234,9 @@ CROSSED = [
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 @pytest.mark.parametrize(("form", "runner"), CROSSED)
-def test_data_with_ids(form, runner, runners, tmp_path):
-    check_source(*FORMS[form](*sides(), tmp_path), like=sides(), **runners[runner])
+def test_data_with_ids(form, runner, runners, request, tmp_path):
+    options = request.getfixturevalue(runner) if runner == "dask" else runners[runner]
+    check_source(*FORMS[form](*sides(), tmp_path), like=sides(), **options)
 
 
 def test_items_that_only_train_names_belong_to_the_catalogue():
