@@ -221,11 +221,12 @@ def dask():
         yield {"client": client}
 
 
-#: Each form here, one with every runner, and the others with them in the long run.
+#: Each form here, one within a budget of memory, and all with every runner in the long run.
+SHORT = {*((form, "here") for form in FORMS), ("parquet", "memory")}
 CROSSED = [
     pytest.param(
         form, runner,
-        marks=() if runner == "here" or (form, runner) == ("parquet", "memory") else pytest.mark.long,
+        marks=() if (form, runner) in SHORT else pytest.mark.long,
     )
     for form in FORMS
     for runner in ("here", "memory", "executor", "dask")
