@@ -68,12 +68,9 @@ def pytest_runtest_call(item):
         return (yield)
     except MissingExtraError as error:
         pytest.skip(str(error))
-    except Exception as error:
-        for failure in getattr(error, "failures", ()):  # of a doctest
-            if isinstance(failure, doctest.UnexpectedException):
-                raised = failure.exc_info[1]
-                if isinstance(raised, MissingExtraError):
-                    pytest.skip(str(raised))
+    except doctest.UnexpectedException as error:
+        if isinstance(raised := error.exc_info[1], MissingExtraError):
+            pytest.skip(str(raised))
         raise
 
 

@@ -40,7 +40,6 @@ from .scoring import Scoring, best_of, parse_monitored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
 
     import pandas as pd
     from implicit.cpu.als import AlternatingLeastSquares
@@ -889,7 +888,7 @@ class _Training:
 #: Trainings whose ``fit`` has not begun its loop, and the progress bars of implicit's modules that
 #: are replaced until then.
 _waiting: WeakSet[_Training] = WeakSet()
-_bars: dict[ModuleType, type] = {}
+_bars: dict[Any, type] = {}
 
 
 def _let_fit_return(model: Any, training: _Training) -> None:
@@ -902,12 +901,11 @@ def _let_fit_return(model: Any, training: _Training) -> None:
     with thread_lock("implicit's progress bars"):
         _waiting.add(training)
         for kind in type(model).__mro__:
-            module: Any = sys.modules[kind.__module__]
-            bar: Any = getattr(module, "tqdm", None)
-            if kind.__module__.startswith("implicit.") and isinstance(bar, type):
-                if module not in _bars:
-                    module.tqdm = type(bar.__name__, (_EndingBar, bar), {})
-                _bars.setdefault(module, bar)
+            module: Any = sys.modules.get(kind.__module__)
+            is_own = kind.__module__.startswith("implicit.")
+            if is_own and isinstance(getattr(module, "tqdm", None), type):
+                bar = _bars.setdefault(module, module.tqdm)
+                module.tqdm = type(bar.__name__, (_EndingBar, bar), {})
 
 
 def _restore_bars(training: _Training) -> None:
@@ -917,7 +915,7 @@ def _restore_bars(training: _Training) -> None:
             _waiting.discard(training)
             while _bars and not _waiting:
                 module, bar = _bars.popitem()
-                vars(module)["tqdm"] = bar
+                module.tqdm = bar
 
 
 class _EndingBar:

@@ -4,6 +4,7 @@ import os
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from threading import Barrier
 from unittest import mock
 
 import numpy as np
@@ -86,6 +87,34 @@ def test_no_more_than_a_few_tasks_wait_and_are_cancelled_after_an_error():
         list(ExecutorRunner(executor).run(work_of, None, tasks()))
     assert len(given) == 16
     assert all(future.cancelled() for future in waiting[8:])
+
+
+def test_as_many_more_tasks_wait_as_are_running():
+    given = []
+
+    def submit(*_):
+        given.append(Future())
+        if len(given) <= 8:
+            given[-1].set_running_or_notify_cancel()
+        if len(given) == 16:
+            for future in given[:2]:
+                future.set_result(None)
+        return given[-1]
+
+    done = ExecutorRunner(mock.Mock(Executor, submit=submit)).run(work_of, None, [(0, 1)] * 1000)
+    next(done)
+    assert len(given) == 16
+    next(done)
+    assert len(given) == 1 + 16 + 2 * 6
+    done.close()
+    assert [future.cancelled() for future in given[:9]] == [False] * 8 + [True]
+
+
+def test_sixteen_workers_are_all_busy():
+    together = Barrier(16)
+    with ThreadPoolExecutor(16) as executor:
+        done = ExecutorRunner(executor).run(lambda *_: together.wait(60), None, [(0, 1)] * 64)
+        assert len(list(done)) == 64
 
 
 def test_refuses_other_clients_and_executors_that_were_shut_down(data):
