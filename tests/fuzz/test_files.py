@@ -11,6 +11,8 @@ from tables_cases import saved_csr
 import sparse_eval as se
 from sparse_eval.datasets import load
 
+N_TRIES = 200
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.long,
