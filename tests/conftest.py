@@ -29,7 +29,7 @@ settings.load_profile("default")
 
 def pytest_addoption(parser):
     group = parser.getgroup("fuzz", "fuzzers (tests/fuzz)")
-    group.addoption("--fuzz-seconds", type=float, default=4, help="time of each fuzzer")
+    group.addoption("--fuzz-seconds", type=float, help="time of each, in place of its N_TRIES")
     group.addoption("--fuzz-seed", type=int, default=0, help="what they try")
     group.addoption("--fuzz-first", type=int, default=0, help="number of the first try")
     parser.addoption(
@@ -72,11 +72,6 @@ def pytest_runtest_call(item):
         if isinstance(raised := error.exc_info[1], MissingExtraError):
             pytest.skip(str(raised))
         raise
-
-
-def pytest_report_header(config):
-    option = config.getoption
-    return f"fuzzers: seed {option('--fuzz-seed')}, {option('--fuzz-seconds'):g} seconds each"
 
 
 _SHARED = Path(__file__).parents[2] / "shared" / "data" / "gowalla"

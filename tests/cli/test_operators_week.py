@@ -16,6 +16,7 @@ import pytest
 from systems import need_posix
 
 import sparse_eval as se
+from sparse_eval.core.files import locked_folder
 
 DAYS = [f"2026-11-{day:02d}" for day in range(1, 11)]
 
@@ -214,17 +215,10 @@ def a_full_disk_and_two_at_once(operator, monkeypatch):
         line = "split logs --at 2026-11-09 --out split"
         operator.runs(line, status=75, says="cannot be written: No space left on device")
     assert Path("split/train.npz").read_bytes() == before
-    words = ("score", "models", "--split", "split", *METRICS, "--out", "night/5")
-    with start_command(*words) as first:
-        wait_for(Path("night/5/sweep.jsonl").exists, first)
-        first.send_signal(signal.SIGSTOP)  # as long as the second one takes
-        try:
-            second = (*words[4:], "--prometheus", "gauges/second.prom")
-            operator.runs("score models --split split", *second, status=75,
-                          says="another process writes to this folder")  # fmt: skip
-        finally:
-            first.send_signal(signal.SIGCONT)
-        assert first.wait(60) == 0
+    Path("night/5").mkdir()
+    with locked_folder(Path("night/5")):
+        second = "score models --split split --out night/5 --prometheus gauges/second.prom"
+        operator.runs(second, *METRICS, status=75, says="another process writes to this folder")
     labels = '{job="second",split="split"}'
     assert operator.gauges("gauges/second.prom")[f"last_run_success{labels}"] == 0
 

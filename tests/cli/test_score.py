@@ -204,6 +204,7 @@ def test_the_best_of_several_is_a_line_and_gauges(command, folder, ev, tmp_path,
     out = ("--out", tmp_path / "o") if with_out else ()
     history, gauges = tmp_path / "new" / "h.jsonl", tmp_path / "s.prom"
     options = (*out, "--history", history, "--prometheus", gauges)
+    start = time.time()
     assert command(*words(folder, "models"), *options)[0] == 0
     # A result that is not good enough is in the history too, in place of the first one.
     assert command(*words(folder, "models"), *options, "--fail-under", "ndcg@10=1")[0] == 3
@@ -227,8 +228,8 @@ def test_the_best_of_several_is_a_line_and_gauges(command, folder, ev, tmp_path,
     assert found["best"] == {("als8",): 1, ("none",): 0}
     assert found["failed"] == {(): 0}
     assert found["last_run_success"] == {(): 1}
-    assert 0 < found["duration_seconds"][()] < 600
-    assert abs(found["last_run_timestamp_seconds"][()] - time.time()) < 600
+    assert found["duration_seconds"][()] > 0
+    assert start <= found["last_run_timestamp_seconds"][()] <= time.time()
 
 
 def test_lists_are_a_line_and_failures_are_counted(command, folder, tmp_path):

@@ -3,7 +3,6 @@
 import gc
 import os
 import signal
-import time
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from unittest import mock
@@ -94,10 +93,8 @@ def test_a_worker_that_is_killed_changes_nothing(workers, data):
 def test_nobody_answers(client, data):
     worker = next(iter(client.scheduler_info()["workers"]))
     for address in ("tcp://127.0.0.1:9", "garbage", worker):
-        start = time.perf_counter()
         with raises(WorkerError):
             se.evaluate_model(*data, "ndcg@10", client=address)
-        assert time.perf_counter() - start < 30
 
 
 def test_workers_need_the_same_version():

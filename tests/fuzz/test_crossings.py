@@ -17,6 +17,8 @@ from ways import LEAST, small_blocks
 import sparse_eval as se
 from sparse_eval.metrics import CONVENTIONS, REGISTRY
 
+N_TRIES = 5
+
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 CUTOFFS = ("@1", "@2", "@4", "@200", "")

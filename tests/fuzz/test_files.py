@@ -13,6 +13,7 @@ from sparse_eval.datasets import load
 
 resource = pytest.importorskip("resource")  # Windows has none
 TO_MIB = 2**20 if sys.platform == "darwin" else 2**10
+N_TRIES = 200
 
 pytestmark = [
     pytest.mark.slow,

@@ -7,6 +7,8 @@ from ways_cases import check_against_plain, make_case, same
 import sparse_eval as se
 from sparse_eval.metrics import CONVENTIONS
 
+N_TRIES = 20
+
 pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.filterwarnings("ignore")]
 
 

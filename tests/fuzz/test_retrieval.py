@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from retrieval_cases import DTYPES, KINDS, SCALES, SEEN, TILES, cut_into, make_case, make_factors
 
+N_TRIES = 40
+
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 

@@ -16,7 +16,7 @@ PROJECT = PYPROJECT["project"]
 #: Distributions whose package has another name on conda-forge.
 ON_CONDA = {"matplotlib": "matplotlib-base"}
 #: Extras for working on the package; nothing of it imports what they install.
-FOR_DEVELOPERS = {"docs", "test"}
+FOR_DEVELOPERS = {"docs", "full", "test"}
 
 
 def document(*parts):
