@@ -1,8 +1,10 @@
 """Fixtures and paths that several tests share."""
 
 import doctest
+import os
 import re
 import signal
+import warnings
 from pathlib import Path
 from unittest import mock
 
@@ -13,7 +15,9 @@ from raising import key, messages
 
 from sparse_eval.cli import main
 from sparse_eval.errors import MissingExtraError
+from sparse_eval.kernels.jit import INTERPRETED
 from sparse_eval.metrics import REGISTRY
+from sparse_eval.models.compile import _calls
 
 # A shell that runs the tests in the background has Ctrl-C ignored, here and in all they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -44,6 +48,17 @@ def pytest_configure(config):
     messages.cases = any("[" in argument for argument in config.args)
     if messages.writing and config.getoption("numprocesses", None):
         raise pytest.UsageError("--write-messages works in one process; leave out -n")
+
+
+def pytest_sessionstart():
+    """Compile kernels from another end in each worker, so that few are compiled twice."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    if worker in ("gw0", "gw1") and not INTERPRETED:
+        calls = list(_calls())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about data that nobody looks at
+            for call in calls if worker == "gw0" else reversed(calls):
+                call()
 
 
 def pytest_deselected(items):

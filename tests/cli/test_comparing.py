@@ -105,6 +105,7 @@ def test_compares_the_models_of_a_cross_validation(command, tmp_path):
         assert "name only this folder" in said
 
 
+@pytest.mark.long
 def test_report_has_the_learning_curve_of_a_sweep(command, results, tmp_path, monkeypatch):
     reporting.draw_nothing(monkeypatch)
     table = results / "table.csv"

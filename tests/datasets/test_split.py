@@ -70,7 +70,6 @@ def assert_same(one, other):
 
 
 @pytest.mark.parametrize("name", SPLITS)
-@settings(max_examples=30)
 @given(events=EVENTS, rng=st.randoms(use_true_random=False))
 def test_parts_add_up_to_the_whole_in_any_order_of_the_rows(name, events, rng):
     data = interactions_of(events)

@@ -17,10 +17,21 @@ from sparse_eval.metrics import CONVENTIONS
 pytestmark = pytest.mark.filterwarnings("ignore:no list has a rank 1")
 
 
+#: The conventions of the default run; `tests/net` has the numbers of all.
+SHORT = ("standard", "trec_eval")
+
+
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 2))])
 @pytest.mark.parametrize(
     ("convention", "no_relevant"),
-    [*((name, None) for name in CONVENTIONS), ("standard", "zero"), ("standard", "judged")],
+    [
+        *(
+            pytest.param(name, None, marks=[pytest.mark.long] * (name not in SHORT))
+            for name in CONVENTIONS
+        ),
+        ("standard", "zero"),
+        ("standard", "judged"),
+    ],
 )
 def test_every_way_gives_one_number(convention, no_relevant, seed):
     number = list(CONVENTIONS).index(convention)
@@ -74,6 +85,7 @@ def test_every_way_from_a_model_gives_one_number(convention, lists):
     same(se.evaluate(case.positions, held, protocol, train=train), expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("convention", [n for n, c in CONVENTIONS.items() if c.zeros == "error"])
 def test_zeros_that_the_library_counts_are_an_error(convention):
     options = {"convention": convention}

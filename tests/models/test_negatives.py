@@ -106,6 +106,7 @@ def test_every_item_is_drawn_alike():
     assert (np.abs(counts - expected) < 5 * np.sqrt(expected)).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rounds", [1, 32])
 def test_popular_items_are_drawn_one_after_the_other(rounds, monkeypatch):
     """Of weights 5, 3, 2 (and 10, which was seen) two items are drawn: chances by hand."""

@@ -179,6 +179,7 @@ def test_page_has_every_section_and_number(models, read):
         assert reader.text.count(REGISTRY[name].plain) == 1
 
 
+@pytest.mark.long
 def test_names_metrics_by_which_another_model_is_better(read):
     # a hits fewer users, at rank 1; b hits all users, at rank 5.
     ranks = {"a": [1] * 200 + [0] * 200, "b": [5] * 400}
@@ -190,6 +191,7 @@ def test_names_metrics_by_which_another_model_is_better(read):
     assert text.count("best:") == 3
 
 
+@pytest.mark.long
 def test_models_are_ranked_on_the_users_compared(read):
     # a is evaluated on easy users only; b is better on these, and poor on all others.
     easy = np.arange(300) < 100
@@ -202,6 +204,7 @@ def test_models_are_ranked_on_the_users_compared(read):
     assert text.count("best:") == 1
 
 
+@pytest.mark.long
 def test_names_subgroups_and_segments_for_which_the_best_model_is_worse(read):
     # a is better for all users but those with the most training items.
     seen, items = np.arange(400) // 100 + 1, np.arange(10)
@@ -218,6 +221,7 @@ def test_names_subgroups_and_segments_for_which_the_best_model_is_worse(read):
     assert "In no band" not in text
 
 
+@pytest.mark.long
 def test_subgroups_have_wins_and_losses(models, read):
     two = {name: models[name] for name in ("good", "fair")}
     text = read(two).text
@@ -261,6 +265,7 @@ def test_page_is_self_contained_and_reproducible(tmp_path):
     assert again.read_bytes() == path.read_bytes()
 
 
+@pytest.mark.long
 def test_a_loaded_evaluation_makes_the_same_page(models, tmp_path):
     loaded = se.Evaluation.load(models["good"].save(tmp_path / "good"))
     pages = [
@@ -303,6 +308,7 @@ def test_display_in_notebooks(models):
         assert "all 70 rows: .table" in text
 
 
+@pytest.mark.long
 def test_names_of_items_are_beside_them(read):
     items = [*reporting.ODD, *(f"i{n}" for n in range(49))]
     titles = ["<b>bold</b>", "{{ 7 * 7 }}", *(f"Title {n}" for n in range(57))]
@@ -351,6 +357,7 @@ def test_many_models_are_rows_and_few_are_drawn(models, read):
     assert text.count("231 users are included in the means") == 1
 
 
+@pytest.mark.long
 def test_says_where_lower_is_better_and_which_model_is_a_baseline(read):
     holdout = se.split.random(se.datasets.synthetic(n_users=300, n_items=80, seed=1), seed=1)
     models = {

@@ -144,6 +144,7 @@ def test_a_margin_that_is_none_raises(pair, margin):
         se.compare(pair, margin=margin)
 
 
+@pytest.mark.long
 def test_a_percentage_of_no_mean_has_no_verdict(tmp_path):
     first = [[i, (i + 1) % 6] for i in range(6)]
     evs = {

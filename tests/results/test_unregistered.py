@@ -63,6 +63,7 @@ def evaluate(a=0, b=N_USERS, names=("ndcg@3", *OWN)):
     return se.evaluate(part, se.Relevance.from_csr(gains[a:b], users=users), names)
 
 
+@pytest.mark.long
 def test_keeps_every_number(tmp_path):
     folder = evaluate().save(tmp_path / "a")
     registered = se.Evaluation.load(folder)

@@ -57,7 +57,9 @@ def test_thousands_of_items_of_every_kind(kind):
     make_case(rng, users, items, 20).check(1, 20, 600)
 
 
-@pytest.mark.parametrize("kind", ["popular", "unit", NEAR_TIES])
+@pytest.mark.parametrize(
+    "kind", ["popular", pytest.param("unit", marks=pytest.mark.long), NEAR_TIES]
+)
 def test_groups_of_users_and_threads(kind):
     rng = np.random.default_rng(5)
     n_users = 30 if numba.config.DISABLE_JIT else 400 if kind == "near_ties" else 1100
