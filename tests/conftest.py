@@ -54,9 +54,9 @@ def pytest_sessionstart():
     """Compile kernels from another end in each worker, so that few are compiled twice."""
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")
     if worker in ("gw0", "gw1") and not INTERPRETED:
-        calls = list(_calls())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about data that nobody looks at
+            calls = list(_calls())
             for call in calls if worker == "gw0" else reversed(calls):
                 call()
 
