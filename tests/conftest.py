@@ -1,6 +1,5 @@
 """Fixtures and paths that several tests share."""
 
-import doctest
 import os
 import re
 import signal
@@ -83,10 +82,6 @@ def pytest_runtest_call(item):
         return (yield)
     except MissingExtraError as error:
         pytest.skip(str(error))
-    except doctest.UnexpectedException as error:
-        if isinstance(raised := error.exc_info[1], MissingExtraError):
-            pytest.skip(str(raised))
-        raise
 
 
 _SHARED = Path(__file__).parents[2] / "shared" / "data" / "gowalla"

@@ -4,8 +4,11 @@ import logging
 import shutil
 from itertools import product
 
+import optuna
 import pytest
 from failing import full, interrupted_at
+from optuna.distributions import FloatDistribution, IntDistribution
+from optuna.samplers import RandomSampler
 from raising import raises, warns
 from tune_cases import GRID, METRICS, PARAMETERS, same_search, search, three_parts
 
@@ -13,11 +16,6 @@ import sparse_eval as se
 import sparse_eval.jobs.tune as tuning
 from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
 from sparse_eval.models.checkpoints import read_checkpoint
-
-optuna = pytest.importorskip("optuna", reason="the extra [tune] is not installed")
-FloatDistribution = optuna.distributions.FloatDistribution
-IntDistribution = optuna.distributions.IntDistribution
-RandomSampler = optuna.samplers.RandomSampler
 
 pytestmark = pytest.mark.long
 
