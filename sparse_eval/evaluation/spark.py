@@ -176,7 +176,7 @@ def _schema(table: DataFrame) -> pa.Schema:
     """Return the columns of a table with their types in Arrow, null if there is no such type."""
     import pyarrow as pa
     from pyspark.errors import PySparkException
-    from pyspark.sql.pandas.types import to_arrow_type
+    from pyspark.sql.pandas.types import to_arrow_type  # public calls run a job for the types
     from pyspark.sql.types import TimestampType
 
     fields = []
@@ -291,6 +291,7 @@ def _in_worker(shared: tuple[Any, ...]) -> Callable[[Iterator[Any]], Iterator[An
     """
     from pyspark.serializers import CPickleSerializer
 
+    # Undocumented, but pickle cannot send functions of a notebook, such as metrics.
     payload = CPickleSerializer().dumps(shared)
     wanted = version("sparse_eval")
     lacking = _lacking("{}", wanted)

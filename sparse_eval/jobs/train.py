@@ -228,7 +228,7 @@ def train_model(
     >>> se.train_model(bpr, clicks).item_ids[:2].tolist()
     ['N1', 'N10']
     """
-    from implicit.recommender_base import ModelFitError
+    from implicit.recommender_base import ModelFitError  # implicit exports it nowhere else
 
     if isinstance(model, type) or not callable(getattr(model, "fit", None)):
         name = model.__name__ if isinstance(model, type) else type(model).__name__
@@ -261,7 +261,7 @@ def train_model(
 
 
 def _fit(model: Any, matrix: CSRMatrix, progress: bool | None) -> None:
-    from implicit.utils import ParameterWarning
+    from implicit.utils import ParameterWarning  # implicit exports it nowhere else
 
     # A copy, because compiled code cannot read write-protected data; neighbours take only float64.
     dtype = np.float64 if hasattr(model, "similarity") else np.float32

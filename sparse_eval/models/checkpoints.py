@@ -138,6 +138,7 @@ def _of_arrays(arrays: dict[str, AnyArray], stream: BinaryIO) -> Checkpoint:
         model = ItemItemRecommender()
         similarity: Any = check_similarity(matrix)
         model.similarity = similarity.astype(np.float64)
+        # As its own `load` does, which does not check what it reads.
         model.scorer = NearestNeighboursScorer(model.similarity)
     else:
         raise InvalidDataError(
