@@ -27,10 +27,12 @@ _HEADER = """\
 # fails if its message is not here. Rewrite the table with: pytest --write-messages [TESTS]
 """
 
+_TMP = re.escape(tempfile.gettempdir())
+
 #: Text that differs between runs or machines, and its placeholder in the table.
 _PLACEHOLDERS = [
-    (r"[^\s'\"(]*/pytest-of-[^/\s]+/pytest-\w+(/popen-gw\d+)?/[^/\s'\",:;)]+", "<tmp>"),
-    (rf"{re.escape(tempfile.gettempdir())}/(tmp\w+|[\w-]*\w{{8}}\b)", "<tmp>"),
+    (rf"({_TMP}|[^\s'\"(]*)/pytest-of-[^/\s]+/pytest-\w+(/popen-gw\d+)?/[^/\s'\",:;)]+", "<tmp>"),
+    (rf"{_TMP}/(tmp\w+|[\w-]*\w{{8}}\b)", "<tmp>"),
     (r"\bkernels_\w+", "kernels_<digest>"),
     (r"inproc://[\d./]+", "inproc://<address>"),
     (r"(a readable Parquet file|its columns promise|of its columns) \(.*\)", r"\1 (<cause>)"),
