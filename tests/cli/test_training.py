@@ -1,6 +1,7 @@
 """Test the commands that split data, train models and recommend: demo, run, split, train."""
 
 import json
+from shlex import quote
 
 import numpy as np
 import pandas as pd
@@ -51,7 +52,7 @@ def test_demo_runs_every_step(command, tmp_path):
     saved = se.Evaluation.load(out)
     settings = {"factors": 4, "regularization": 0.1, "alpha": 40.0, "iterations": 15}
     assert saved.about == {
-        "command": f"sparse-eval demo --users 100 --items 80 --factors 4 --seed 3 --out {out}",
+        "command": f"sparse-eval demo --users 100 --items 80 --factors 4 --seed 3 --out {quote(str(out))}",
         "data": "synthetic",
         "model": {"class": "ALS", **settings},
         "seed": 3,
