@@ -52,7 +52,8 @@ def test_demo_runs_every_step(command, tmp_path):
     saved = se.Evaluation.load(out)
     settings = {"factors": 4, "regularization": 0.1, "alpha": 40.0, "iterations": 15}
     assert saved.about == {
-        "command": f"sparse-eval demo --users 100 --items 80 --factors 4 --seed 3 --out {quote(str(out))}",
+        "command": "sparse-eval demo --users 100 --items 80 --factors 4 --seed 3 "
+        f"--out {quote(str(out))}",
         "data": "synthetic",
         "model": {"class": "ALS", **settings},
         "seed": 3,
