@@ -15,6 +15,7 @@ from unittest.mock import Mock
 import numpy as np
 import pandas as pd
 import pytest
+from exact import exact_model
 from scipy import sparse
 
 import sparse_eval as se
@@ -152,7 +153,7 @@ def files(tmp_path_factory):
     se.split.users(clicks, seed=0).save(folder / "users")
     holdout = se.split.random(clicks, seed=0)
     holdout.save(folder / "split")
-    model = se.train_als(holdout.train, factors=2, iterations=1)
+    model = exact_model(holdout.train)
     for name in ("a", "b"):
         se.save_model(model, folder / "models" / f"{name}.npz")
         se.evaluate_model(model, holdout, "ndcg@10").save(folder / "results" / name)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from exact import exact_model
 from merge_cases import N_ITEMS, every_metric, same_bits
 from scipy.sparse import csr_matrix
 
@@ -74,7 +75,7 @@ def in_memory(users=None, no_relevant=None, **options):
 def of_model(**options):
     clicks = se.datasets.synthetic(n_users=60, n_items=40, seed=1)
     holdout = se.split.random(clicks, seed=1)
-    model = se.train_als(holdout.train, factors=4, iterations=2)
+    model = exact_model(holdout.train)
     metrics = ["ndcg@5", "coverage@5", "recall(average=micro)@5"]
     return se.evaluate_model(model, holdout, metrics, baselines=True, **options)
 

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from exact import exact_model
 from raising import raises
 from scipy import sparse
 from tables_cases import saved_csr
@@ -29,7 +30,7 @@ TRUTH = (TRAIN + HELD).tocsr()
 
 @pytest.fixture(scope="module")
 def model():
-    return se.train_als(TRAIN, factors=4, iterations=2)
+    return exact_model(TRAIN)
 
 
 @pytest.fixture(scope="module")

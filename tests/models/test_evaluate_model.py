@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from exact import exact_model
 from implicit.nearest_neighbours import ItemItemRecommender
 from raising import raises
 from scipy import sparse
@@ -145,7 +146,7 @@ def test_ids_that_are_whole_numbers_are_not_rows():
 
 @pytest.mark.filterwarnings("ignore:.*(are not candidates|no training data)")
 def test_candidates_are_matched_by_id(holdout):
-    model = se.train_als(holdout.train, factors=4, iterations=3)
+    model = exact_model(holdout.train)
     rng = np.random.default_rng(0)
     users, items = holdout.users, holdout.items
     mask = rng.random(holdout.train.shape) < 0.3

@@ -33,7 +33,9 @@ def fitted_by_callback(train):
 
 TRAINERS = {
     "als": lambda train: se.train_als(train, factors=4, iterations=2),
-    "bpr": lambda train: se.train_model(BayesianPersonalizedRanking(4, iterations=2), train),
+    "bpr": lambda train: se.train_model(
+        BayesianPersonalizedRanking(4, iterations=2, random_state=0, num_threads=1), train
+    ),
     "neighbours": lambda train: se.train_model(CosineRecommender(), train),
     "callback": fitted_by_callback,
     "item_knn": se.baselines.item_knn,

@@ -32,8 +32,8 @@ from sparse_eval.models.recommender import recommend_lists
 FAMILIES = {
     "als": lambda: AlternatingLeastSquares(factors=8, random_state=0),
     "als64": lambda: AlternatingLeastSquares(factors=8, dtype=np.float64, random_state=0),
-    "bpr": lambda: BayesianPersonalizedRanking(factors=8, random_state=0),
-    "lmf": lambda: LogisticMatrixFactorization(factors=8, random_state=0),
+    "bpr": lambda: BayesianPersonalizedRanking(factors=8, random_state=0, num_threads=1),
+    "lmf": lambda: LogisticMatrixFactorization(factors=8, random_state=0, num_threads=1),
     "item-item": lambda: ItemItemRecommender(K=5),
     "cosine": lambda: CosineRecommender(K=5),
     "tfidf": lambda: TFIDFRecommender(K=5),

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from exact import exact_model
 from hypothesis import given
 from hypothesis import strategies as st
 from raising import raises, warns
@@ -141,7 +142,7 @@ def test_an_item_that_training_has_as_zeros_alone_is_not_popular():
 def test_says_what_they_are_wherever_they_are_shown():
     clicks = se.datasets.synthetic(n_users=200, n_items=300, seed=0)
     holdout = se.split.leave_k_out(clicks, seed=0)
-    model = se.train_als(holdout.train, factors=4, iterations=2)
+    model = exact_model(holdout.train)
     candidates = se.sample_negatives(holdout, n=99)
     with warns() as said:
         ev = se.evaluate_model(model, holdout, "hit_rate@10", candidates=candidates)

@@ -150,7 +150,7 @@ def test_neighbour_models_recommend_from_what_is_folded_in(holdout):
 
 
 def test_refuses_to_guess_how_users_are_found(holdout, als, tmp_path):
-    bpr = BayesianPersonalizedRanking(8, iterations=3, random_state=0)
+    bpr = BayesianPersonalizedRanking(8, iterations=3, random_state=0, num_threads=1)
     bpr.fit(matrix(holdout.train), show_progress=False)
     bpr.save(tmp_path / "bpr.npz")
     pair = als.user_factors, als.item_factors

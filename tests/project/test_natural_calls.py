@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from exact import exact_model
 from implicit.cpu.bpr import BayesianPersonalizedRanking
 from raising import raises, warns
 from scipy import sparse
@@ -27,10 +28,7 @@ def holdout():
 
 @pytest.fixture(scope="module")
 def model(holdout):
-    """Return a model with exact scores, which are the same on every processor."""
-    rng = np.random.default_rng(0)
-    users, items = (rng.integers(-8, 9, (n, 8)).astype(np.float32) / 8 for n in holdout.train.shape)
-    return se.factor_model(users, items, users=holdout.users, items=holdout.items)
+    return exact_model(holdout.train)
 
 
 def test_doubtful_sides(model, holdout):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from exact import exact_model
 from failing import full
 from numba import config
 from raising import raises
@@ -82,7 +83,7 @@ def write_everything(i, folder):
     """Write every kind of file, the first or the second of two."""
     for name, (save, _) in FOLDERS.items():
         save(i, folder / name)
-    ev, model = EVALUATIONS[i], se.train_als(SPLITS[i].train, factors=2, iterations=1)
+    ev, model = EVALUATIONS[i], exact_model(SPLITS[i].train)
     ev.to_csv(folder / "t.csv")
     ev.to_parquet(folder / "t.parquet")
     ev.to_json(folder / "t.json")

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import reporting
 from cross_cases import cross
+from exact import exact_model
 from raising import raises
 from scipy import stats
 from scipy.sparse import csr_matrix
@@ -440,7 +441,7 @@ def test_says_how_the_results_were_made(read, tmp_path):
     holdout = se.split.random(se.datasets.synthetic(n_users=300, n_items=80, seed=1), seed=1)
     evs = {}
     for factors in (2, 16):
-        model = se.train_als(holdout.train, factors=factors, iterations=2)
+        model = exact_model(holdout.train, factors)
         ev = se.evaluate_model(model, holdout, "ndcg@5", baselines=True)
         about = {"data": "clicks.csv", "split": "random", "model": {"factors": factors}, "seed": 1}
         evs[f"als{factors}"] = se.Evaluation.load(ev.save(tmp_path / f"{factors}", about=about))
@@ -452,9 +453,7 @@ def test_says_how_the_results_were_made(read, tmp_path):
         f"Parameters of {best} factors {best[3:]}, seed 1",
     ):
         assert expected in text
-    popular = evs[best].baselines["popularity"].summary().loc["ndcg@5", "ci_low"]
-    beaten = min(ev.summary().loc["ndcg@5", "ci_high"] for ev in evs.values()) < popular
-    assert ("The baseline “popularity” beats" in text) == beaten
+    assert "The baseline “popularity” beats" in text
 
 
 def test_shares_add_to_100():

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from evaluations import MIXED, N_USERS, problem, some, without_values
+from exact import exact_model
 from raising import raises
 from scipy.sparse import csr_matrix
 
@@ -104,7 +105,7 @@ def test_nothing_can_be_changed_through_what_it_returns():
 def test_curves_examples_and_inputs_are_remembered():
     clicks = se.datasets.synthetic(n_users=300, n_items=80, seed=1)
     holdout = se.split.random(clicks, seed=1)
-    data = se.train_als(holdout.train, factors=8), holdout
+    data = exact_model(holdout.train), holdout
     ev = se.evaluate_model(*data, ["ndcg@10", "recall@{5,10}", "coverage@10"])
     found, curve, by = ev.record, ev.precision_recall(), ev.by("activity")
     assert found["precision_recall"]["ranks"] == list(range(1, 11))
