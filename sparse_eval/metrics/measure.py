@@ -116,9 +116,10 @@ class _Sweep:
         self.positions = rankings.positions if gapped else np.empty(0, np.int32)
         self.n_relevant = np.empty(aligned.n_users, np.int64)
         self.uses = uses
-        gains, is_binary = aligned.hit_gains
-        raised = gains if is_binary else elementary.exp2m1(gains)
-        self.raised = raised if self.exponential else np.empty(0)
+        self.raised = np.empty(0)
+        if self.exponential:
+            gains, is_binary = aligned.hit_gains
+            self.raised = gains if is_binary else elementary.exp2m1(gains)
         left_out = () if self.exponential else ("dcg_exp", "idcg_exp")
         self.sums = [(at, name) for at, name in enumerate(NAMES) if name not in left_out]
         self.largest_gain = aligned.largest_gain if "hits" in uses else 0.0
