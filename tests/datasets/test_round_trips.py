@@ -3,6 +3,7 @@
 import tempfile
 
 import pandas as pd
+import pytest
 from events import rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,6 +47,7 @@ def ways(clicks):
         yield True, lambda **labels: load_parquet(f"{folder}/a.parquet", **labels)
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(interactions())
 def test_nothing_is_lost(clicks):

@@ -69,6 +69,7 @@ def assert_same(one, other):
         assert np.array_equal(getattr(one, name), getattr(other, name))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SPLITS)
 @given(events=EVENTS, rng=st.randoms(use_true_random=False))
 def test_parts_add_up_to_the_whole_in_any_order_of_the_rows(name, events, rng):
@@ -169,6 +170,7 @@ def test_sums_duplicates_of_any_object_with_a_matrix():
 FRACTIONS = st.floats(0.05, 0.95)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", ["random", "time"])
 @settings(max_examples=60)
 @given(

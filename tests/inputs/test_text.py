@@ -127,6 +127,7 @@ def test_quoted_fields_of_any_length():
     assert csv.field_size_limit() == limit
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("suffix", "compress"),
     [

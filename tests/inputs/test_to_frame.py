@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ def frames(draw):
     return pd.DataFrame(draw(st.permutations(rows)), columns=["user", "item", "rank"])
 
 
+@pytest.mark.long
 @given(frames())
 def test_comes_back_from_a_frame(frame):
     lists = se.Rankings.from_frame(frame, rank="rank")

@@ -8,7 +8,7 @@ import numpy as np
 import oracle
 import pytest
 from cases import cases, same_values, to_csr
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from raising import raises
 from scipy.sparse import csr_matrix
@@ -64,7 +64,6 @@ def test_every_measure_equals_its_definition(case):
 
 
 @pytest.mark.filterwarnings("ignore:judged_only=True, but every item")
-@settings(max_examples=40)
 @given(cases())
 def test_judged_items_alone_are_condensed_lists(case):
     case = case.without_gaps()

@@ -261,6 +261,7 @@ def random_of(names, order=slice(None), labels=LABELS, **options):
     return ev.summary()[["random", "random_se"]]
 
 
+@pytest.mark.long
 @settings(max_examples=8)
 @given(st.permutations(range(N_USERS)), st.integers(1, 4))
 def test_neither_order_nor_threads_change_a_bit(order, threads):

@@ -43,6 +43,7 @@ def checkpoint(one_left, tmp_path):
     return tmp_path / "als.npz"
 
 
+@pytest.mark.long
 def test_a_search_and_its_test_of_new_users(tmp_path):
     holdout = se.split.users(CLICKS, fraction=0.2, test=0.2, fold_in=0.7, seed=0)
     space = ALS | {"factors": [2, 4]}
@@ -57,6 +58,7 @@ def test_a_search_and_its_test_of_new_users(tmp_path):
     assert result.test.to_dict() == tested.to_dict()
 
 
+@pytest.mark.long
 def test_a_cross_validation(tmp_path):
     folds = [*se.split.k_fold(CLICKS, k=2, seed=0), se.split.users(CLICKS, fraction=0.2, seed=0)]
     options = {"splits": folds, "seeds": 1, "candidates": sampled, "out": tmp_path}

@@ -103,6 +103,7 @@ def run(code, *arguments, **environment):
     ).stdout
 
 
+@pytest.mark.long
 def test_evaluating_matrices_leaves_heavy_libraries_out(tmp_path):
     """Summaries and comparisons load pandas; scipy.stats, the slowest, only some tests do."""
     use = (

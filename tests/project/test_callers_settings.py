@@ -43,6 +43,7 @@ def test_factors_of_any_size(scale, dtype):
         se.fold_in(model, HOLDOUT.train, regularization=0.1)
 
 
+@pytest.mark.long
 def test_results(tmp_path):
     ev, other = (
         se.evaluate_model(model, HOLDOUT, METRICS, baselines=True)

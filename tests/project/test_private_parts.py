@@ -125,6 +125,7 @@ def test_numba_compiles_by_a_method_that_can_be_replaced():
     assert len(signatures) == len(function.overloads) == 1
 
 
+@pytest.mark.long
 @compiled
 @covers("numba's own cache")
 def test_numba_own_cache_would_not_do(tmp_path, monkeypatch):
@@ -352,6 +353,7 @@ pair._replace(own._known)
     assert found == {"pandas.core.frame", "scipy._lib", "_meta", "_fast", "_max_workers"}
 
 
+@pytest.mark.long
 def test_no_other_private_part_is_used():
     trees = {path: ast.parse(path.read_text("utf-8")) for path in ROOT.rglob("*.py")}
     own = {name for tree in trees.values() for name in names_of(tree)}

@@ -18,6 +18,7 @@ LABELS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
 def test_numbers_are_those_of_row_numbers(labels):
     named, expected = in_memory(labels), in_memory()

@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from evaluations import MIXED, as_text, part_of, some, without_values
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from sparse_eval.inputs.axes import Axis
 from sparse_eval.results.parts import CandidateCounts, Retrieval, SeenCounts, merge_parts
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(st.data(), st.integers(1, 14), st.integers(0, 2**32 - 1), st.sampled_from([2, 4]))
 def test_any_cut_in_any_order_with_repetitions_gives_the_same_bits(data, n_users, seed, n_gains):

@@ -57,6 +57,7 @@ def test_thousands_of_items_of_every_kind(kind):
     make_case(rng, users, items, 20).check(1, 20, 600)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kind", ["popular", pytest.param("unit", marks=pytest.mark.long), NEAR_TIES]
 )
@@ -73,6 +74,7 @@ def test_groups_of_users_and_threads(kind):
                 assert results_of(case, num_threads=num_threads) == one
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("f", [1, 64, 300])
 def test_lists_of_every_length(f):
@@ -84,6 +86,7 @@ def test_lists_of_every_length(f):
         make_case(rng, users, items, 1, seen).check(1, 100, 700, 3001)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_real_factors(gowalla):
     train, test = se.datasets.load_parts(gowalla / "train.txt", gowalla / "test.txt")

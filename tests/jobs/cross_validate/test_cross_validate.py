@@ -92,6 +92,7 @@ def test_kinds_of_models():
     assert table.loc[("factors", 2, 2), "ndcg@5"] == expected
 
 
+@pytest.mark.long
 def test_kinds_of_splits():
     expected = cross(folds(3), seeds=1)
     assert same(cross(partial(se.split.k_fold, k=3), seeds=1), expected)
