@@ -97,6 +97,11 @@ class Candidates(UserRows):
         """Whether all users have the same candidates."""
         return self.indptr is None
 
+    @property
+    def may_be_ids(self) -> bool:
+        """Whether they are numbers for all users, without labels."""
+        return self.for_all and self.items_index is None
+
     def corrected(self, estimator: Estimator) -> Candidates:
         """Return candidates from whose ranks metrics of the whole catalogue are estimated.
 
@@ -205,16 +210,31 @@ def as_candidates(given: Any) -> Candidates:
     if sparse.issparse(plain_matrix(given)):
         matrix = canonical_csr(given, "candidates", sum_duplicates=True)
         return Candidates.of_csr(matrix, GIVEN, *labels_of(given))
+    return for_all_users(given)
+
+
+def for_all_users(given: Any, name: str = "candidates", expected: str = _EXPECTED) -> Candidates:
+    """Return the same items for all users: ids, or column numbers.
+
+    Parameters
+    ----------
+    given : pandas.Index of ids, array_like of text, or array_like of int
+
+    Raises
+    ------
+    InvalidDataError
+        If they are something else, or negative.
+    """
     if hasattr(given, "get_indexer"):  # a pandas.Index, of ids
         return _ids_for_all(given if isinstance(given, Axis) else given.unique())
-    array = as_array(given, "candidates", _EXPECTED)
+    array = as_array(given, name, expected)
     if array.ndim != 1:
-        raise InvalidDataError(f"candidates is {describe(array)}; expected {_EXPECTED}")
+        raise InvalidDataError(f"{name} is {describe(array)}; expected {expected}")
     if len(array) and isinstance(array[0], str):
         return _ids_for_all(list(dict.fromkeys(given)))
-    rows = np.unique(integer_array(array, "candidates", 1))
+    rows = np.unique(integer_array(array, name, 1))
     if len(rows) and rows[0] < 0:
-        raise InvalidDataError(f"candidates contains {rows[0]}; expected item numbers from 0 on")
+        raise InvalidDataError(f"{name} contains {rows[0]}; expected item numbers from 0 on")
     return Candidates((0, int(rows.max(initial=-1)) + 1), None, as_int32(rows))
 
 
@@ -225,12 +245,16 @@ def _ids_for_all(ids: Any) -> Candidates:
 
 
 def align_candidates(
-    candidates: Candidates, users: Place, items: Place, others: str = "the lists"
+    candidates: Candidates,
+    users: Place,
+    items: Place,
+    others: str = "the lists",
+    name: str = "candidates",
 ) -> tuple[Candidates, Place]:
     """Return candidates with the rows and columns of another input, and the places of all items.
 
     Items that the other input lacks come last; users that it lacks are dropped. Messages call it
-    `others`.
+    `others`, and the candidates `name`.
 
     Raises
     ------
@@ -239,13 +263,7 @@ def align_candidates(
         numbers or ids.
     """
     n_users = candidates.shape[0]
-    rows, columns = places((users, items), candidates, (others, "candidates"))
-    is_number = candidates.for_all and candidates.items_index is None
-    if is_number and items.labels is not None and items.labels.is_integer:
-        raise InvalidDataError(
-            "candidates are numbers, and items have whole numbers as ids, so they could be row "
-            "numbers or ids. Pass ids as pandas.Index(ids)"
-        )
+    rows, columns = places((users, items), candidates, (others, name))
     labels = None if items.labels is None else columns.labels
     if columns.places is not None:
         if candidates.for_all:

@@ -121,6 +121,11 @@ class UserRows:
         users: Axis | None
         items_index: Axis | None
 
+    @property
+    def may_be_ids(self) -> bool:
+        """Whether the items are numbers without labels and without a known range."""
+        return False
+
     def part(self, first: int, last: int) -> Self:
         """Return the users from `first` to `last`; those beyond the end have no items."""
         if self.indptr is None or (first, last) == (0, self.shape[0]):
@@ -209,6 +214,13 @@ _REMEDIES = {
     "candidates": "such as a mapping, a frame or pandas.Index(ids)",
 }
 
+#: What to pass for numbers that are columns, and for numbers that are ids.
+_COLUMNS_OR_IDS = {
+    **dict.fromkeys(("candidates", "exclude"), ("holdout.items[numbers]", "pandas.Index(numbers)")),
+    "the model": ("a model with the same columns", "se.save_model(model, path, items=ids)"),
+}
+_OTHERWISE = "items=holdout.items", "a frame, or a mapping of users to items"
+
 
 class Place(NamedTuple):
     """Where the rows or columns of one side go in the other side's order.
@@ -240,6 +252,7 @@ def place(
     given: Axis | None,
     sizes: tuple[int, int],
     names: tuple[str, str],
+    may_be_ids: bool = False,
 ) -> Place:
     """Match the rows or columns of two sides: by id, or else by number.
 
@@ -255,12 +268,14 @@ def place(
         are none for what comes behind.
     names : tuple of str
         What messages call the two.
+    may_be_ids : bool
+        Whether the numbers of the second side may be ids, see `UserRows.may_be_ids`.
 
     Raises
     ------
     InvalidDataError
-        If one side was numbered from ids and the other has none. If ids are text on only one side,
-        so none can match.
+        If one side was numbered from ids and the other has none. If the numbers of items may be
+        columns or ids, or exceed the labels. If ids are text on only one side, so none can match.
     """
     if known is None or given is None:
         labels, numbered, labelled = (given, *names) if known is None else (known, *names[::-1])
@@ -273,6 +288,9 @@ def place(
                 f"cannot be matched. Pass {numbered} with ids, {remedy}, or pass both as matrices "
                 "with the same row and column order"
             )
+        if labels is not None and role == "items":
+            n_numbered = sizes[0] if known is None else sizes[1]
+            _check_columns(labels, n_numbered, may_be_ids, numbered, labelled)
         return Place(None, labels, max(sizes))
     if known.is_text != given.is_text:
         known, given = known.as_text(), given.as_text()
@@ -289,6 +307,25 @@ def place(
     places[unknown] += size - len(known)
     labels = union if size == len(known) else known
     return Place(places, labels, size + int(np.count_nonzero(unknown)))
+
+
+def _check_columns(
+    labels: Axis, n_numbered: int, may_be_ids: bool, numbered: str, labelled: str
+) -> None:
+    """Raise if the numbers of items, from 0 to `n_numbered` − 1, are not the columns of labels."""
+    n_items = len(labels)
+    for_columns, for_ids = _COLUMNS_OR_IDS.get(numbered, _OTHERWISE)
+    if n_numbered > n_items:
+        raise InvalidDataError(
+            f"item number {n_numbered - 1} of {numbered} is no column of {labelled}, which has "
+            f"{n_items} items. If the numbers are ids, pass {for_ids}"
+        )
+    if may_be_ids and labels.is_integer and not labels.equals(Axis.numbers(n_items)):
+        raise InvalidDataError(
+            f"the item numbers of {numbered} may be columns or ids, because {labelled} has whole "
+            f"numbers as ids of items ({labels[0]}, …). If they are columns, pass {for_columns}; "
+            f"if they are ids, pass {for_ids}"
+        )
 
 
 def moved(matrix: Any, rows: Place, columns: Place) -> Any:
@@ -313,6 +350,7 @@ def places(
     """Match the users and items of a side with known ones, see `place`."""
     found = []
     given = zip(("users", "items"), known, labels_of(side), side.shape, strict=True)
+    may_be_ids = isinstance(side, UserRows) and side.may_be_ids
     for role, one, labels, size in given:
-        found.append(place(role, one.labels, labels, (one.size, size), names))
+        found.append(place(role, one.labels, labels, (one.size, size), names, may_be_ids))
     return found[0], found[1]

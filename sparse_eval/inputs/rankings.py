@@ -93,6 +93,8 @@ class Rankings(UserRows):
         With ``ties="pessimistic"``: relevant items come behind others of equal score.
     users, items_index : Axis or None
         Labels of rows and columns, if they are known.
+    may_be_ids : bool
+        Whether neither a shape nor labels tell if `items` are columns or ids.
     """
 
     shape: tuple[int, int]
@@ -104,6 +106,7 @@ class Rankings(UserRows):
     users: Axis | None = None
     items_index: Axis | None = None
     relevant_last: bool = False
+    may_be_ids: bool = False
 
     _of_entries: ClassVar = ("items", "gapped_positions", "last_positions")
     _of_users: ClassVar = ("lengths",)
@@ -188,6 +191,7 @@ class Rankings(UserRows):
                 "for each list",
                 argument="user_rows",
             )
+        may_be_ids = shape is None and items is None
         if shape is None:
             items = items if items is None or hasattr(items, "__len__") else list(items)
             n_labels = 0 if items is None else len(items)
@@ -217,12 +221,14 @@ class Rankings(UserRows):
         counts = np.zeros(n_users, np.int64)
         counts[rows] = (table >= 0).sum(axis=1) if is_padded else k
         indptr = indptr_from_counts(counts)
-        if not is_padded:
-            return cls((n_users, n_items), indptr, columns, None, counts, None, *labels)
-        held = columns >= 0
-        positions = np.tile(np.arange(1, k + 1, dtype=np.int32), n_lists)[held]
-        lengths = _last_positions(indptr, positions)
-        return cls((n_users, n_items), indptr, columns[held], positions, lengths, None, *labels)
+        positions, lengths = None, counts
+        if is_padded:
+            held = columns >= 0
+            columns = columns[held]
+            positions = np.tile(np.arange(1, k + 1, dtype=np.int32), n_lists)[held]
+            lengths = _last_positions(indptr, positions)
+        arrays = indptr, columns, positions, lengths, None
+        return cls((n_users, n_items), *arrays, *labels, may_be_ids=may_be_ids)
 
     @classmethod
     def from_positions(cls, positions: Any, *, users: Any = None, items: Any = None) -> Rankings:

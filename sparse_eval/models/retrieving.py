@@ -12,8 +12,8 @@ from ..core.arguments import check_choice, check_flag, check_whole
 from ..core.messages import warn
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, UnsupportedModelError
-from ..inputs.candidates import as_candidates, mark_seen
-from ..inputs.labelled import LabelledMatrix
+from ..inputs.candidates import align_candidates, as_candidates, for_all_users, mark_seen
+from ..inputs.labelled import LabelledMatrix, Place
 from ..retrieval.ranker import Options
 from .accepted import as_model
 from .fold_in import with_new_users
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-    from ..core.types import AnyArray, CSRMatrix
+    from ..core.types import AnyArray, CSRMatrix, Items
     from ..inputs.axes import Axis
     from ..inputs.candidates import Candidates
     from ..inputs.rankings import Rankings
@@ -47,7 +47,7 @@ def top_k(
     seen: TrainLike | None = None,
     users: Iterable[Hashable] | ArrayLike | None = None,
     candidates: CandidatesLike | None = None,
-    exclude: ArrayLike | None = None,
+    exclude: ArrayLike | pd.Index[Any] | None = None,
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> TopK:
@@ -73,8 +73,10 @@ def top_k(
         all by default.
     candidates : Candidates, sparse matrix, Interactions, frame, path, mapping or array, optional
         The items that each user can be recommended, as in `evaluate_model`. All items by default.
-    exclude : array_like of int, optional
-        Items to leave out of every list, by column of the model.
+    exclude : array_like of str or int, or pandas.Index, optional
+        Items to leave out of every list: text or an index has ids, whole numbers are columns of the
+        model. Whole numbers next to ids that are whole numbers raise an error. Ids that the model
+        does not know are in no list anyway.
     num_threads : int, optional
         The number of threads; by default one for each core that this process may use, as in
         `evaluate`. The result does not depend on it.
@@ -127,7 +129,7 @@ def top_k(
     k = check_whole("k", k, 1)
     opened, sides, known, among = _open(_exact(model), seen, None, candidates)
     rows = rows_of_users(users, sides.users, sides.n_known, "the model knows")
-    options = Options(known, among, exclude, num_threads, progress)
+    options = Options(known, among, _columns(exclude, sides, opened), num_threads, progress)
     return opened.ranker(None if seen is None else known, options).lists(k, rows)[0]
 
 
@@ -138,7 +140,7 @@ def ranks(
     *,
     seen: TrainLike | None = None,
     candidates: CandidatesLike | None = None,
-    exclude: ArrayLike | None = None,
+    exclude: ArrayLike | pd.Index[Any] | None = None,
     overlap: Literal["error", "report"] = "error",
     num_threads: int | None = None,
     progress: bool | None = None,
@@ -208,7 +210,7 @@ def ranks(
     check_choice("overlap", overlap, ("error", "report"))
     truth = open_relevance(held_out)
     opened, sides, known, among = _open(_exact(model), seen, truth, candidates)
-    options = Options(known, among, exclude, num_threads, progress)
+    options = Options(known, among, _columns(exclude, sides, opened), num_threads, progress)
     ranker = opened.ranker(None if seen is None else known, options)
     relevance = sides.relevance.within(sides.n_known, opened.shape[1])
     was_seen = mark_seen(relevance.indptr, relevance.items, known.indptr, known.indices)
@@ -271,6 +273,16 @@ def _open(
     if among is not None and sides.items is not None:  # else all are items of the model
         among = among.within(sides.n_known, n_items)
     return model, sides, within(sides.train, sides.n_known, n_items), among
+
+
+def _columns(exclude: Any, sides: Sides, model: Model) -> Items | None:
+    """Return the columns of items to leave out, given by number or by id."""
+    if exclude is None:
+        return None
+    given = for_all_users(exclude, "exclude", "a flat array of ids or of columns")
+    places = Place(None, None, 0), Place(None, sides.items, model.shape[1])
+    columns = align_candidates(given, *places, "the model", "exclude")[0].items
+    return columns[columns < model.shape[1]] if given.items_index is not None else columns
 
 
 def recommend(
