@@ -109,16 +109,6 @@ def file(word: str | Path) -> Path:
     return copy
 
 
-def number_of_bytes(text: str) -> int:
-    """Return a number of bytes, as 2000000000, 2GB or 1.5 GiB."""
-    units = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
-    digits = text.rstrip("kmgibKMGIB ")
-    try:
-        return int(float(digits) * units[text[len(digits) :].strip().lower()])
-    except (KeyError, ValueError, OverflowError):
-        raise typer.BadParameter(f"{text!r} is no number of bytes, as 2GB or 500MB") from None
-
-
 def option(*names: str, **settings: Any) -> dict[str, Any]:
     """Return arguments of `typer.Option`; without names, the field names the option."""
     return {"param_decls": names, **settings} if names else settings
@@ -194,7 +184,7 @@ class Evaluating(Progress):
         Evaluate users in blocks that take at most so much memory, as 2GB. [all users at once]
     """
 
-    memory: Rare[Annotated[int | None, option(parser=number_of_bytes, metavar="SIZE")]] = None
+    memory: Rare[Annotated[str | None, option(metavar="SIZE")]] = None
 
 
 #: How text begins that a spreadsheet takes for a formula, by OWASP's page on CSV injection; also in

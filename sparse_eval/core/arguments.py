@@ -16,14 +16,29 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 Result = TypeVar("Result")
 
-#: Arguments of other libraries, and the equivalent arguments of this package; {!r} is the value.
+_LENGTH = {
+    "metrics": "the cut-off with the metric: 'ndcg@{!r}'",
+    "k": "k={!r}",
+    "n": "n={!r}",
+    "events": "n={!r}",
+}
+_PROTOCOL = {"metrics": "se.Protocol(metrics, filter_seen={!r}) as metrics"}
+
+#: Arguments of other libraries. For each, arguments of this package, and what to give if a function
+#: has this argument; {0!r} is the value.
 SPELLINGS = {
-    **dict.fromkeys(("K", "cutoff", "k", "topk"), "the cut-off with the metric: 'ndcg@{!r}'"),
-    "filter_already_liked_items": "se.Protocol(metrics, filter_seen={!r}) as metrics",
-    "threshold": (
-        "se.Relevance.from_csr(matrix, threshold={0!r}) or from_frame as validation, or split "
-        "interactions.filter(min_value={0!r})"
-    ),
+    **dict.fromkeys(("K", "N", "cutoff", "topk", "k"), _LENGTH),
+    **dict.fromkeys(("filter_already_liked_items", "filter_seen"), _PROTOCOL),
+    "threshold": {
+        "validation": "se.Relevance.from_csr(matrix, threshold={0!r}) or from_frame as validation",
+        "interactions": "interactions.filter(min_value={0!r}) as interactions",
+    },
+    "random_state": {"seed": "seed={!r}"},
+    "test_size": {"fraction": "fraction={!r}"},
+    "n_splits": {"k": "k={!r}", "splits": "splits=se.split.k_fold(interactions, k={!r})"},
+    "n_jobs": {"num_threads": "num_threads={!r}"},
+    "n_factors": {"factors": "factors={!r}"},
+    "alpha": {"level": "level=, which is 1 − alpha"},
 }
 
 
@@ -50,6 +65,20 @@ def check_whole(name: str, value: object, least: int | None = None, most: int | 
     raise InvalidDataError(
         f"{name}: expected a whole number{expected}, found {value!r}", argument=name
     )
+
+
+def check_bytes(name: str, value: object) -> int:
+    """Return a number of bytes, given as 2000000000, "2GB" or "1.5 GiB", or raise."""
+    if not isinstance(value, str):
+        return check_whole(name, value)
+    units = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+    digits = value.rstrip("kmgibKMGIB ")
+    try:
+        return int(float(digits) * units[value[len(digits) :].strip().lower()])
+    except (KeyError, ValueError, OverflowError):
+        raise InvalidDataError(
+            f"{name}: {value!r} is no number of bytes, such as '2GB' or '500MB'", argument=name
+        ) from None
 
 
 def check_number(name: str, value: object, least: float, *, open_end: bool = False) -> float:
@@ -118,13 +147,14 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
 
 def show_spelling(function: Callable[P, Result]) -> Callable[P, Result]:
     """Make a function raise a `TypeError` that shows our spelling of another library's argument."""
-    others = SPELLINGS.keys() - function.__annotations__.keys()
+    own = function.__annotations__.keys()
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> Result:
-        for name in others & kwargs.keys():
-            instead = SPELLINGS[name].format(kwargs[name])
-            raise TypeError(f"{function.__name__}() has no argument {name}; give {instead}")
+        for name in (SPELLINGS.keys() & kwargs.keys()) - own:
+            for instead in (SPELLINGS[name][ours] for ours in SPELLINGS[name] if ours in own):
+                given = instead.format(kwargs[name])
+                raise TypeError(f"{function.__name__}() has no argument {name}; give {given}")
         return function(*args, **kwargs)
 
     return call

@@ -125,6 +125,8 @@ def wrong_type(values: Any, name: str, expected: str) -> InvalidDataError:
         hint = "Rankings.from_frame, Relevance.from_frame and Interactions.from_frame take frames"
     elif callable(getattr(values, "matrix", None)):
         hint = "give its .matrix()"
+    elif hasattr(values, "to_dict"):
+        hint = "for a Series of lists by user, pass x.to_dict()"
     elif name == "the position matrix":
         hint = (
             "Rankings.from_topk(x) takes item ids, best first, and Rankings.from_scores(x) scores"

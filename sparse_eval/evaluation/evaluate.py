@@ -69,7 +69,7 @@ def evaluate(
     items: ItemData | None = None,
     convention: str | None = None,
     keep: Keep = "values",
-    memory: int | None = None,
+    memory: int | str | None = None,
     client: ClientLike | None = None,
     num_threads: int | None = None,
     progress: bool | None = None,
@@ -93,7 +93,7 @@ def evaluate(
     metrics : str, Metric, iterable of them, or Protocol
         For instance ``["ndcg@{5,10}", "map(normalizer=min)@20"]``. A `Protocol` has metrics and
         their rules for counting users and items.
-    train : sparse matrix of shape (n_users, n_items), Relevance or path, optional
+    train : sparse matrix of shape (n_users, n_items), Relevance, Holdout or path, optional
         The items that users had seen: every stored entry, also an explicit zero, is excluded from
         the candidates. Entries other than zero count for popularity, co-occurrence and history.
         Numbered as `validation`, or with ids like it (frames, `Interactions`). Some metrics need
@@ -116,8 +116,9 @@ def evaluate(
         "values" keeps the values of each user, and the lists if all users are evaluated at once in
         this process. "lists" keeps the same, and raises an error if it cannot keep the lists.
         "totals" keeps only totals, whose size does not grow with the number of users.
-    memory : int, optional
-        Bytes that the evaluation may take, without its inputs and the interpreter; at least 16 MiB.
+    memory : int or str, optional
+        Bytes that the evaluation may take, without its inputs and the interpreter, such as
+        ``"1GB"``; at least 16 MiB.
         Users are then evaluated in blocks of as many as fit. If you have blocks yourself, evaluate
         each and merge them (`Evaluation.merge`).
     client : distributed.Client, str or concurrent.futures.Executor, optional
@@ -127,7 +128,7 @@ def evaluate(
     num_threads : int, optional
         Threads of this process to use. The default is one for each core that it may use: the
         smallest of its affinity, the CPU quota of its cgroups (of a container),
-        ``OMP_NUM_THREADS`` and ``NUMBA_NUM_THREADS``. The result does not depend on it.
+        ``OMP_NUM_THREADS`` and ``NUMBA_NUM_THREADS``. So does -1. The result does not depend on it.
     progress : bool, optional
         Show a progress bar if there are blocks; by default on a terminal only.
 
@@ -195,6 +196,8 @@ def evaluate(
     """
     if hasattr(type(validation), "validation"):  # a Holdout; frames of Spark have any attribute
         validation = getattr(validation, "validation")  # noqa: B009 - imported by nobody here
+    if hasattr(type(train), "validation"):
+        train = getattr(train, "seen")  # noqa: B009 - likewise
     inputs = {} if items is None else item_inputs(items)
     if train is not None:
         inputs["train"] = train

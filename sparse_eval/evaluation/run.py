@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 
-from ..core.arguments import check_choice, check_whole
+from ..core.arguments import check_bytes, check_choice, check_whole
 from ..core.messages import warn
 from ..core.progress import progress_bar
 from ..errors import InvalidDataError, InvalidMetricError
@@ -73,7 +73,7 @@ class Execution:
     """
 
     keep: Keep = "values"
-    memory: int | None = None
+    memory: Any = None
     client: ClientLike | None = None
     num_threads: int | None = None
     progress: bool | None = None
@@ -90,7 +90,8 @@ class Execution:
 
     def __post_init__(self) -> None:
         if self.memory is not None:
-            check_whole("memory", self.memory, MINIMUM)
+            n_bytes = check_whole("memory", check_bytes("memory", self.memory), MINIMUM)
+            object.__setattr__(self, "memory", n_bytes)
         check_choice("keep", self.keep, get_args(Keep))
         if self.keep == "lists" and not self.whole:
             raise InvalidDataError(
@@ -367,11 +368,13 @@ def warn_of_mistakes(evaluation: Evaluation) -> None:
         )
     n_without, n_users = evaluation.n_without_list, evaluation.n_users
     if evaluation.retrieval is None and n_users >= _ENOUGH and 2 * n_without > n_users:
-        warn(
-            f"{n_without} of {n_users} evaluated users have no list and count 0. If the lists do "
-            "not belong to the first rows of validation, assign them to users with "
+        remedy = (
+            "If the lists do not belong to the first rows of validation, assign them to users with "
             "Rankings.from_topk(ids, users=…) or user_rows=…"
+            if evaluation.users is None
+            else "To leave them out, pass se.Protocol(metrics, without_list='exclude') as metrics"
         )
+        warn(f"{n_without} of {n_users} evaluated users have no list and count 0. {remedy}")
     if evaluation.leaves_candidates_out:
         warn(
             "the lists contain fewer items than the catalogue, and train= is missing. auc, "

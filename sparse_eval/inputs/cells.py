@@ -199,7 +199,8 @@ class Times:
         numbers = numbers_of(column, self.name, _TIME)
         # 2**63 is the smallest positive float64 that int64 cannot hold.
         valid = missing | ((np.abs(numbers) < 2.0**63) & (np.floor(numbers) == numbers))
-        _check(valid, column, self.name, f"{_TIME} (use a finer unit for fractions)", first)
+        remedy = "for seconds with fractions, pass whole milliseconds: (1000 * t).round()"
+        _check(valid, column, self.name, f"{_TIME} ({remedy})", first)
         return np.where(missing, 0, numbers).astype(np.int64), None
 
     def _of_text(self, column: Any, first: int) -> tuple[Integers, str | None]:

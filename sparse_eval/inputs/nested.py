@@ -78,6 +78,10 @@ def pad_lists(lists: Any) -> tuple[Any, Axis | None]:
         and not any(isinstance(row, str | bytes) for row in lists)
     ):
         return lists, None
+    if any(getattr(row, "ndim", 1) > 1 for row in lists):
+        raise InvalidDataError(
+            "ids is a pair of arrays, such as the ids and scores from recommend; pass only the ids"
+        )
     sizes = [len(row) for row in lists]
     flat = list(chain.from_iterable(lists))
     numbers = all(isinstance(item, int | np.integer) for item in flat)

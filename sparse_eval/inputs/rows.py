@@ -287,7 +287,9 @@ class _Ids:
             codes, labels = pd.factorize(objects)
         except TypeError as error:
             raise InvalidDataError(
-                f"column {self.name!r}: {error}; expected text or numbers as ids", column=self.name
+                f"column {self.name!r}: {error}; expected text or numbers as ids, in a row for "
+                f"each of them, as df.explode({self.name!r}) makes of lists",
+                column=self.name,
             ) from None
         for code, value in zip(codes.tolist(), values, strict=True):
             if type(value) is not type(labels[code]):

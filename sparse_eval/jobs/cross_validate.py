@@ -23,7 +23,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from ..core.arguments import check_fraction, check_whole
+from ..core.arguments import check_fraction, check_whole, show_spelling
 from ..core.arrays import describe
 from ..core.exact_sums import Moments
 from ..core.files import as_path
@@ -73,6 +73,7 @@ TrainerLike: TypeAlias = "Mapping[str, float] | Callable[[Any, int], Any]"
 SplitsLike: TypeAlias = "Iterable[Holdout] | Callable[..., Iterable[Holdout] | Holdout]"
 
 
+@show_spelling
 def cross_validate(
     interactions: Interactions | SparseInput | None,
     models: Mapping[str, TrainerLike],
@@ -319,6 +320,11 @@ def _values(value: Any) -> Any:
 
 def _make_splits(interactions: Any, splits: Any) -> Iterator[Holdout]:
     """Yield the splits, one at a time, or raise `InvalidDataError`."""
+    if isinstance(interactions, Holdout):
+        raise InvalidDataError(
+            "interactions is a Holdout, which is split already; pass the Interactions, or None and "
+            "splits=[holdout]"
+        )
     made = splits(interactions) if callable(splits) else splits
     if isinstance(made, Holdout):
         made = [made]

@@ -239,7 +239,8 @@ class History:
         missing = [metric for metric in wanted if metric not in known]
         if missing:
             raise InvalidDataError(
-                f"no night has {', '.join(map(str, missing))}, but {', '.join(sorted(known))}"
+                f"no night has {', '.join(map(str, missing))}; the metrics are "
+                f"{', '.join(sorted(known)) or 'none, because the history is empty'}"
             )
         rows = []
         for before, night in _pairs(nights):

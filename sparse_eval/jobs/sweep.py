@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..core.arguments import check_flag
+from ..core.arguments import check_flag, show_spelling
 from ..core.files import as_path, replacing
 from ..core.formatting import escaped, plain
 from ..core.hashing import digest_file
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
 JOB = "sweep"
 
 
+@show_spelling
 def sweep(
     paths: PathLike | Iterable[PathLike],
     train: Holdout | TrainLike,

@@ -14,7 +14,7 @@ from weakref import WeakSet
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from ..core.arguments import check_choice, check_flag, check_number, check_whole
+from ..core.arguments import check_choice, check_flag, check_number, check_whole, show_spelling
 from ..core.files import make_folder
 from ..core.formatting import as_html, number, plain
 from ..core.hashing import digest_file
@@ -83,6 +83,7 @@ BEST = "best.npz"
 _DERIVED = ("_user_norms", "_item_norms", "_user_norms_host", "_item_norms_host", "_YtY", "_XtX")
 
 
+@show_spelling
 def train_als(
     train: Holdout | TrainLike,
     *,

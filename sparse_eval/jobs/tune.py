@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..core.arguments import check_choice, check_whole
+from ..core.arguments import check_choice, check_whole, show_spelling
 from ..core.files import remove
 from ..core.formatting import MOST_ROWS, text_of_frame
 from ..core.progress import progress_bar
@@ -82,6 +82,7 @@ _DAMAGE = (AssertionError, AttributeError, LookupError, RecursionError, TypeErro
 _WARM_UP = 3
 
 
+@show_spelling
 def tune(
     train: Holdout | TrainLike,
     validation: TrainLike | MetricsLike | None = None,

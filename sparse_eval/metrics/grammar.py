@@ -178,6 +178,12 @@ def parse_metrics(
     >>> [str(metric) for metric in parse_metrics(["ndcg@{5,10}", Metric("mrr"), "NDCG@5"])]
     ['ndcg@5', 'ndcg@10', 'mrr']
     """
+    if isinstance(metrics, Mapping):
+        raise InvalidMetricError(
+            f"metrics is {metrics!r}; expected a list of names with their cut-offs, such as "
+            "['ndcg@10', 'recall@20']",
+            argument="metrics",
+        )
     try:
         entries = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     except TypeError:

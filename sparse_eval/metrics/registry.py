@@ -326,12 +326,23 @@ REGISTRY: dict[str, Definition] = {}
 
 
 def register(entry: Definition) -> None:
-    """Add a metric to the registry, or raise `InvalidMetricError` if its name is already used."""
-    if entry.name in REGISTRY.keys() | ALIASES.keys() | ALIASES_WITH_OPTION.keys():
+    """Add a metric to the registry, or raise `InvalidMetricError` if its name is already used.
+
+    A function replaces its earlier definition, as when a cell of a notebook runs again.
+    """
+    known = REGISTRY.get(entry.name)
+    again = known is not None and _place(known) == _place(entry)
+    if not again and entry.name in REGISTRY.keys() | ALIASES.keys() | ALIASES_WITH_OPTION.keys():
         raise InvalidMetricError(
             f"{entry.name!r} is the name, or another name, of a registered metric; choose a new one"
         )
     REGISTRY[entry.name] = entry
+
+
+def _place(entry: Definition) -> tuple[str, str]:
+    """Return the module and the name of the function of a metric."""
+    function = entry.formula.function
+    return getattr(function, "__module__", ""), getattr(function, "__qualname__", repr(function))
 
 
 def metric(name: str, **facts: Any) -> Callable[[Function], Function]:
@@ -500,8 +511,8 @@ def register_metric(
     Raises
     ------
     InvalidMetricError
-        If the name is not allowed, or is already a name or another name of a metric, or if an
-        option cannot be written in the grammar.
+        If the name is not allowed, or is already a name or another name of a metric of another
+        function, or if an option cannot be written in the grammar.
 
     See Also
     --------

@@ -41,7 +41,7 @@ def evaluate_model(
     convention: str | None = None,
     baselines: bool = False,
     keep: Keep = "values",
-    memory: int | None = None,
+    memory: int | str | None = None,
     client: ClientLike | None = None,
     num_threads: int | None = None,
     progress: bool | None = None,

@@ -113,6 +113,8 @@ def rows_of_users(users: Any, labels: Axis | None, n_users: int, who_knows: str)
     if isinstance(users, str | bytes) or not isinstance(users, Iterable):
         raise InvalidDataError(f"users is {users!r}; expected a list of ids, such as [{users!r}]")
     given = list(users)
+    if given and isinstance(given[0], bool | np.bool_):
+        raise InvalidDataError("users is a mask; pass the ids, such as holdout.users[mask]")
     rows = labels[:n_users].locate(given)
     if (rows < 0).any():
         unknown = given[int((rows < 0).argmax())]

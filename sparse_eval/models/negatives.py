@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import sparse
 
 from ..core import elementary
-from ..core.arguments import check_choice, check_whole
+from ..core.arguments import check_choice, check_whole, show_spelling
 from ..core.csr import as_int32
 from ..core.files import as_input
 from ..core.hashing import hash_labels, uniforms
@@ -57,6 +57,7 @@ class Negatives(NamedTuple):
     candidates: Candidates
 
 
+@show_spelling
 def sample_negatives(
     train: Holdout | TrainLike,
     validation: TrainLike | None = None,

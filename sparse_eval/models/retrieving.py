@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy import sparse
 
-from ..core.arguments import check_choice, check_flag, check_whole
+from ..core.arguments import check_choice, check_flag, check_whole, show_spelling
 from ..core.messages import warn
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, UnsupportedModelError
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .model import Model
 
 
+@show_spelling
 def top_k(
     model: ModelLike,
     k: int = 10,
@@ -133,6 +134,7 @@ def top_k(
     return opened.ranker(None if seen is None else known, options).lists(k, rows)[0]
 
 
+@show_spelling
 def ranks(
     model: ModelLike,
     held_out: TrainLike,
@@ -285,6 +287,7 @@ def _columns(exclude: Any, sides: Sides, model: Model) -> Items | None:
     return columns[columns < model.shape[1]] if given.items_index is not None else columns
 
 
+@show_spelling
 def recommend(
     model: ModelLike,
     train: Holdout | TrainLike,

@@ -17,7 +17,7 @@ from ..core.files import make_folder_of, replacing
 from ..core.formatting import numbers, records
 from ..core.messages import printable
 from ..core.versions import installed_version
-from ..errors import InvalidDataError, InvalidFileError, MissingExtraError
+from ..errors import InvalidDataError, InvalidFileError, MissingExtraError, OutputError
 from ..inputs.candidates import WARNING
 from ..jobs.cross_validate import CrossValidation, PooledModel
 from ..jobs.history import History
@@ -153,6 +153,8 @@ def write_report(
         shown items.
     InvalidFileError
         If `history` cannot be read, or has no nights.
+    OutputError
+        If the name of the file does not end in ".html" or ".htm", or it cannot be written.
     MissingExtraError
         If matplotlib or jinja2 is not installed.
     OutputError
@@ -177,6 +179,8 @@ def write_report(
     ...     "No significant difference" in page.read_text(encoding="utf-8")
     True
     """
+    if Path(path).suffix.lower() not in (".html", ".htm"):
+        raise OutputError(f"{path}: the page is HTML; give it a name that ends in .html")
     template = _template()
     file = make_folder_of(path)
     cv = evaluations if isinstance(evaluations, CrossValidation) else None

@@ -155,6 +155,8 @@ def differences(comparison: Comparison, metric: str, *, ax: Axes | None = None) 
     ax = axes_of(ax)
     from matplotlib.ticker import MaxNLocator
 
+    if not hasattr(comparison, "table"):
+        raise InvalidDataError("comparison is no Comparison; pass se.compare(evaluations)")
     pairs = comparison.table[comparison.table["metric"] == str(metric)]
     if pairs.empty:
         raise InvalidDataError(f"{metric!r} was not compared")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from ..core.arguments import check_choice, check_fraction, check_whole
+from ..core.arguments import check_choice, check_fraction, check_whole, show_spelling
 from ..core.formatting import MOST_ROWS, as_html, number, numbers, records, text_table
 from ..core.messages import printable
 from ..core.progress import progress_bar
@@ -396,6 +396,7 @@ class Comparison:
         return as_html(heading, self.shown(), where=".table") + notes
 
 
+@show_spelling
 def compare(
     evaluations: Mapping[str, Scores] | Runs,
     metrics: str | Iterable[str] | None = None,

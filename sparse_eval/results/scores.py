@@ -6,22 +6,22 @@ import html
 import math
 import textwrap
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ..core.formatting import number, numbers, text_table
 from ..errors import InvalidMetricError
 from ..inputs.candidates import name_among
-from ..metrics import parse
+from ..metrics import Metric, parse
 from ..metrics.random_baseline import UNKNOWN, RandomSums
 from .intervals import FEWEST_EFFECTIVE, LEVEL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import pandas as pd
 
     from ..core.types import Floats
-    from ..metrics import Metric
     from ..metrics.plan import Plan
     from ..metrics.random_baseline import Expectation, RandomTotals
     from ..metrics.request import Request
@@ -73,6 +73,8 @@ class Requested:
         return self.request.plans[self._row_of(name)]
 
     def _row_of(self, name: str | Metric) -> int:
+        if not isinstance(name, str | Metric):
+            raise InvalidMetricError(f"metric is {name!r}; expected one name, such as 'ndcg@10'")
         names, spelling = self.request.names, str(name).removesuffix(self._among)
         if spelling not in names:  # mostly it is spelt as it is printed
             parsed = parse(spelling, self.request.convention.options)
@@ -136,6 +138,20 @@ class Scores(Requested, ABC):
     def __getitem__(self, name: str | Metric) -> float:
         """Return the mean of a metric over the evaluated users, or its one number."""
         return self._value(self._row_of(name))
+
+    def keys(self) -> list[str]:
+        """Return the names of the metrics, so that ``dict(ev)`` has the means."""
+        return list(self.request.names)
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of the metrics, as for a mapping of names to means."""
+        return iter(self.request.names)
+
+    def __contains__(self, name: str | Metric) -> bool:
+        """Return whether a metric was evaluated."""
+        with suppress(InvalidMetricError):
+            return self._row_of(name) >= 0
+        return False
 
     def _summarize(self, level: float = LEVEL) -> pd.DataFrame:
         """Return the summary without a warning of few users, if nobody reads its intervals."""

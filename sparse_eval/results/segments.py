@@ -133,6 +133,11 @@ def segmentations(by: UserSegments, users: Axis) -> list[Segments]:
     InvalidFileError
         If a file cannot be read.
     """
+    if isinstance(by, str) and by == "activity":
+        raise InvalidDataError(
+            "by='activity' divides the users of one evaluation, ev.by('activity'); here, pass the "
+            "segment of each user"
+        )
     table = segments_table(by)
     labels = table.index
     rows = Axis.unchecked(labels).locate(list(map(str, users)))

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ import sparse_eval as se
 from sparse_eval.core.arguments import SPELLINGS
 from sparse_eval.datasets import GuessWarning
 from sparse_eval.errors import InvalidDataError
+from sparse_eval.metrics.registry import REGISTRY
 
 CLICKS = se.datasets.synthetic(n_users=300, n_items=120, seed=0)
 
@@ -174,9 +176,117 @@ def test_the_last_share_of_each_users_pairs():
 
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_arguments_of_other_libraries_show_ours(name):
-    for function in (se.evaluate, se.evaluate_model, se.Rankings.from_frame):
+    n_shown = 0
+    for function in (
+        se.evaluate, se.evaluate_model, se.top_k, se.recommend, se.compare, se.train_als,
+        se.cross_validate, se.split.random, se.split.last_n, se.split.k_fold,
+    ):  # fmt: skip
+        own = function.__annotations__.keys()
+        if name in own or not own & SPELLINGS[name].keys():
+            continue
         with pytest.raises(TypeError, match=f"has no argument {name}; give"):
             function(**{name: 10})
+        n_shown += 1
+    assert n_shown
+
+
+def test_an_evaluation_is_like_a_mapping_of_means():
+    ev = se.evaluate({"u": ["a", "b"]}, {"u": ["b"]}, ["ndcg@10", "mrr"])
+    assert list(ev) == ["ndcg@10", "mrr"]
+    assert dict(ev) == ev.mean()
+    assert "mrr" in ev
+    assert "MRR" in ev
+    assert "map" not in ev
+
+
+@mock.patch.dict(REGISTRY)
+def test_a_cell_that_registers_a_metric_runs_again():
+    cell = """if True:
+        import sparse_eval as se
+
+        @se.register_metric("hits_of_cell", "hits", cutoff="required")
+        def hits_of_cell(s):
+            return s.hits * {}
+    """
+    values = []
+    for factor in (1.0, 2.0):
+        exec(cell.format(factor), {"__name__": "notebook"})  # noqa: S102
+        values.append(se.evaluate({"u": ["b"]}, {"u": ["b"]}, "hits_of_cell@1")["hits_of_cell@1"])
+    assert values == [1.0, 2.0]
+    with raises(se.errors.InvalidMetricError):
+
+        @se.register_metric("hits_of_cell", "other hits", cutoff="required")
+        def other_hits(s):
+            return s.hits
+
+    with raises(se.errors.InvalidMetricError):
+
+        @se.register_metric("ndcg", "another")
+        def ndcg(s):
+            return s.hits
+
+
+def test_wrong_forms_show_the_right_one(model, holdout, tmp_path):
+    ev = se.evaluate_model(model, holdout, "ndcg@10")
+    n_users, n_items = holdout.train.shape
+    ids = np.zeros((n_users, 1), int), np.zeros((n_users, 1))  # as implicit recommends
+    for wrong in (
+        lambda: se.evaluate_model(model, holdout, {"ndcg": 10}),
+        lambda: se.Rankings.from_topk(ids),
+        lambda: se.top_k(model, users=np.ones(n_users, bool)),
+        lambda: se.evaluate_model(model, holdout, "ndcg@10", users=[True, False]),
+        lambda: se.top_k(model, candidates=np.ones(n_items, bool)),
+        lambda: se.compare([ev, ev]),
+        lambda: se.compare({"a": ev, "b": ev}, by="activity"),
+        lambda: se.plots.means({"a": ev}, ["ndcg@10"]),
+        lambda: se.plots.differences({"a": ev}, "ndcg@10"),
+        lambda: se.write_report({"a": ev}, tmp_path / "report.pdf"),
+        lambda: se.cross_validate(holdout, {"a": {}}, "ndcg@10", seeds=1),
+        lambda: se.evaluate(pd.Series({"u": ["a"]}), {"u": ["a"]}, "mrr"),
+        lambda: se.evaluate({"u": ["a"]}, pd.DataFrame({"user": ["u"], "item": [["a"]]}), "mrr"),
+        lambda: se.evaluate_model(model, holdout, "ndcg@10", memory="a lot"),
+    ):
+        with raises(se.SparseEvalError):
+            wrong()
+    assert not any(tmp_path.iterdir())
+    fractions = pd.DataFrame({"user": [1], "item": [1], "timestamp": [1795867416.95]})
+    with raises(InvalidDataError):
+        se.datasets.load(fractions)
+
+
+def test_usual_forms_of_memory_and_threads(model, holdout):
+    evs = [
+        se.evaluate_model(model, holdout, "ndcg@10", memory=memory, num_threads=num_threads)
+        for memory in (None, 10**9, "1GB", "953.67431640625 MiB")
+        for num_threads in (None, 1, -1)
+    ]
+    assert len({ev["ndcg@10"] for ev in evs}) == 1
+
+
+def test_a_split_as_training_data(model, holdout):
+    recs = se.recommend(model, holdout, k=10)
+    values = [
+        se.evaluate(recs, holdout, "novelty@10", train=train)["novelty@10"]
+        for train in (holdout, holdout.train)
+    ]
+    assert values[0] == values[1]
+    fold_in = se.split.users(CLICKS, fraction=0.2, seed=0)
+    recs = se.recommend(model, fold_in.seen, k=10)
+    values = [
+        se.evaluate(recs, fold_in, "novelty@10", train=train)["novelty@10"]
+        for train in (fold_in, fold_in.seen)
+    ]
+    assert values[0] == values[1]
+
+
+def test_lists_of_half_of_the_users(model, holdout):
+    recs = se.recommend(model, holdout, k=10)
+    half = recs[recs["user"].isin(list(holdout.users)[:100])]
+    with warns():  # ids: no rows to assign
+        se.evaluate(half, holdout, "ndcg@10")
+    with warns():  # rows
+        ids = se.top_k(model, users=list(holdout.users)[:100]).ids
+        se.evaluate(se.Rankings.from_topk(ids, items=holdout.items), holdout, "ndcg@10")
 
 
 @pytest.mark.parametrize("name", ["random", "last_n", "temporal", "leave_k_out", "users"])
