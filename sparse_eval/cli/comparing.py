@@ -214,6 +214,7 @@ def report(
 def _load(words: list[str]) -> SavedResults:
     """Load results; those in a folder that cannot be read are reported and left out."""
     from ..jobs.cross_validate import JOB, CrossValidation
+    from ..jobs.sweep import saved_evaluations
     from ..results import Evaluation
     from ..results.saving import SUMMARY
 
@@ -232,6 +233,9 @@ def _load(words: list[str]) -> SavedResults:
         for name, path in named:
             is_one = not path.is_dir() or (path / SUMMARY).exists()
             found = [path] if is_one else sorted(path.glob(f"*/{SUMMARY}"))
+            if not is_one:
+                gone = {place.resolve() for place in saved_evaluations(path, "gone").values()}
+                found = [place for place in found if place.parent.resolve() not in gone]
             if not found:
                 raise InvalidFileError(
                     f"contains no results: neither {SUMMARY} nor folders with one; --out writes it",

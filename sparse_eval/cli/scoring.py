@@ -11,7 +11,7 @@ import typer
 from ..core.files import make_folder, make_folder_of, replacing, write_parquet
 from ..core.formatting import escaped, plain, records
 from ..core.hashing import digest_file
-from ..errors import InvalidDataError, shown
+from ..errors import InvalidDataError, InvalidFileError, shown
 from ..metrics.request import NoRelevant, WithoutList
 from ..results.intervals import Interval
 from ..results.saving import SUMMARY, read_summary
@@ -242,6 +242,9 @@ def score(
     protocol = measuring.of_models()
     bounds = parse_bounds(gate.fail_under, protocol.metrics, measuring.convention)
     paths = list_checkpoints(checkpoint)  # raises for an empty folder before data are read
+    for path in set(paths) & set(map(Path, checkpoint)):
+        if not path.exists():
+            raise InvalidFileError("does not exist", path)
     several = paths != [Path(checkpoint[0])]
     if several and execution.memory is not None:
         raise InvalidDataError("--memory is for one checkpoint; leave it out, or score one by one")

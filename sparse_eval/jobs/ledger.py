@@ -17,6 +17,7 @@ import hashlib
 import json
 import os
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..core.files import locked, locked_folder, make_folder
@@ -35,7 +36,6 @@ from ..results.saving import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
     from typing import BinaryIO
 
     from ..core.types import PathLike
@@ -49,6 +49,9 @@ INPUTS = "inputs"
 
 #: The version of the lines. Version 0.1.0 of the package wrote the first one.
 SCHEMA = 2
+
+#: The names in a line that are not part of the result.
+LINE = "job", "slot", "schema", "sparse_eval", "check"
 
 #: The file of the table of a sweep, next to its ledger.
 TABLE = "table.csv"
@@ -259,6 +262,13 @@ class Ledger:
                 raise InvalidFileError(
                     f"was written by sparse_eval {row.get('sparse_eval')}, in a format that this "
                     "version cannot read; choose another file",
+                    path,
+                    number,
+                )
+            folder = str(row.get("saved", {}).get("folder", "x"))
+            if folder in ("", ".", "..") or Path(folder).name != folder:
+                raise InvalidFileError(
+                    f"names the folder {folder!r}, which is not next to it; delete the line",
                     path,
                     number,
                 )

@@ -4,7 +4,8 @@ Results are recognized by the content of a checkpoint, even if it was renamed. A
 ``sweep.jsonl`` (see `sparse_eval.jobs.ledger`) has the absolute path of a checkpoint as its slot,
 and
 
-- ``file``, as given; ``sha256`` of its content; ``status``, ``error`` and ``seconds``;
+- ``file``, as given; ``sha256`` of its content; ``status`` ("gone" after a sweep that did not find
+  the file), ``error`` and ``seconds``;
 - ``metrics`` by name, null for NaN, and ``parameters``, the other single values in the checkpoint;
 - ``saved``, the folder of its evaluation and a digest of that, if it was saved.
 
@@ -50,7 +51,7 @@ from ..models.identifiers import (
 )
 from ..models.inputs import split_arguments
 from ..results.saving import SUMMARY, read_summary, remove_saved
-from .ledger import INPUTS, TABLE, Ledger
+from .ledger import INPUTS, LINE, TABLE, Ledger
 from .scoring import Scoring, best_of, parse_monitored
 
 if TYPE_CHECKING:
@@ -104,7 +105,9 @@ def sweep(
         A folder, created if missing, for the ledger, ``sweep.jsonl``, and ``table.csv``, which is
         replaced as a whole after each checkpoint. If the ledger exists, the sweep continues from
         it. Its results are not computed again, except for failures. Its rows of checkpoints that
-        are not in `paths` are kept, after the others. One process at a time may use the folder.
+        are not in `paths` are kept, after the others. If such a checkpoint no longer exists, its
+        row is left out, and ``compare`` and ``report`` leave out its evaluation, which stays in the
+        folder. One process at a time may use the folder.
     save : bool
         Also save each evaluation by `Evaluation.save`, in a folder of `out` that is named after the
         checkpoint: ``als-32`` for ``als-32.npz``. If two checkpoints share that name, the one in a
@@ -328,11 +331,16 @@ class Table:
         self._names, self._monitor = scoring.names, monitor
         names = ("train", "validation", "candidates", "convention", "seen")
         self._inputs = {name: x for name in names if (x := scoring.inputs[name]) is not None}
+        for row in ledger.results:
+            slot = row["slot"]
+            if row["status"] == "ok" and slot not in self._listed and not _state(Path(slot)):
+                result = {name: value for name, value in row.items() if name not in LINE}
+                ledger.append(slot, **result | {"status": "gone"})
         #: Earlier rows by the content of the checkpoint, which is not scored again.
         self.scored: dict[str, Row] = {
-            row["sha256"]: row
+            row["sha256"]: row | {"status": "ok"}
             for row in ledger.results
-            if row["status"] == "ok" and (not save or ledger.has_evaluation(row))
+            if row["status"] != "failed" and (not save or ledger.has_evaluation(row))
         }
         self._write()
 
@@ -396,7 +404,7 @@ class Table:
         others = [
             row | {"best": False}
             for slot, row in self.ledger.rows.items()
-            if slot not in {INPUTS, *self._listed} and row["status"] == "ok" and _state(Path(slot))
+            if slot not in {INPUTS, *self._listed} and row["status"] == "ok"
         ]
         rows += sorted(others, key=lambda row: natural(row["file"]))
         names = ("file", "best", "status", "error", "seconds")
@@ -444,10 +452,18 @@ def _is_of_another(folder: Path, slot: str) -> bool:
     return "sweep" not in about or about["checkpoint"]["file"] != slot
 
 
-def saved_evaluations(folder: Path) -> dict[str, Path]:
-    """Return the folder of each evaluation that a sweep saved, by the name of its checkpoint."""
+def saved_evaluations(folder: Path, status: str = "ok") -> dict[str, Path]:
+    """Return the folder of each evaluation that a sweep saved, by the name of its checkpoint.
+
+    With the status "gone", these are the evaluations of checkpoints that the last sweep did not
+    find.
+    """
     rows = Ledger(folder / f"{JOB}.jsonl", JOB).rows.values()
-    return {row["file"]: folder / row["saved"]["folder"] for row in rows if "saved" in row}
+    return {
+        row["file"]: folder / row["saved"]["folder"]
+        for row in rows
+        if "saved" in row and row["status"] == status
+    }
 
 
 def natural(name: str) -> tuple[list[str | int], str]:

@@ -85,18 +85,30 @@ def test_scores_a_folder_and_the_files_in_it(command, folder, ev, tmp_path):
 
 def test_a_checkpoint_that_cannot_be_scored(command, folder, tmp_path):
     (tmp_path / "empty.npz").write_bytes(b"")
-    line = words(folder, "models", tmp_path / "empty.npz", tmp_path / "missing.npz")
+    (tmp_path / "folder.npz").mkdir()
+    line = words(folder, "models", tmp_path / "empty.npz", tmp_path / "folder.npz")
     status, printed, said = command(*line, "--progress")
     assert status == 1
     assert "score: 100%" in said
     first, second, last = said.splitlines()[-3:]
     assert first.startswith(f"warning: {tmp_path / 'empty.npz'}: BadZipFile: ")
-    assert second == f"warning: {tmp_path / 'missing.npz'}: does not exist"
+    assert second == f"warning: {tmp_path / 'folder.npz'}: is not a file"
     assert "2 of 4 checkpoints could not be scored" in last
     assert "error" not in printed
     row = json.loads(command(*line, "--format", "json")[1])[-1]
     assert (row["status"], row["factors"]) == ("failed", None)
     assert row["metrics"]["ndcg@10"] == {"mean": None}
+
+
+@pytest.mark.parametrize(
+    "names", [("gone.npz",), ("gone.npz", "lost.npz"), ("als8.npz", "gone.npz")]
+)
+def test_a_named_checkpoint_that_is_missing_is_bad_input(command, folder, tmp_path, names):
+    models = (f"models/{name}" for name in names)
+    status, _, said = command(*words(folder, *models), "--out", tmp_path / "out")
+    assert status == 2
+    assert "gone.npz" in said
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.long

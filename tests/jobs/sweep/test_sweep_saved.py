@@ -1,6 +1,7 @@
 """The evaluations that a sweep saves."""
 
 import hashlib
+import json
 import shutil
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -15,7 +16,8 @@ from systems import need_posix
 
 import sparse_eval as se
 import sparse_eval.jobs.sweep as sweeping
-from sparse_eval.errors import OutputError
+from sparse_eval.errors import InvalidFileError, OutputError
+from sparse_eval.jobs.ledger import _check
 from sparse_eval.jobs.sweep import saved_evaluations
 
 pytestmark = pytest.mark.long
@@ -211,3 +213,50 @@ def test_two_sweeps_do_not_save_in_one_folder(folder, data, tmp_path, monkeypatc
     monkeypatch.setattr(sweeping, "score_task", score_beside_another)
     se.sweep(folder, *data, out=tmp_path / "saved", save=True)
     assert refused
+
+
+def test_evaluations_of_deleted_checkpoints_are_not_judged(folder, data, evs, command):
+    (folder / "als-4.npz").unlink()
+    save(folder / "als-5.npz", 5)
+    table = se.sweep(folder, *data, out=evs, save=True)
+    assert [Path(name).stem for name in table["file"]] == ["als-2", "als-5", "als-10"]
+    assert {path.name for path in saved_evaluations(evs).values()} == {"als-2", "als-5", "als-10"}
+    assert [*saved_evaluations(evs, "gone").values()] == [evs / "als-4"]
+    _, compared, _ = command("compare", evs, "-m", "ndcg@10", "--format", "json")
+    assert "als-5" in compared
+    assert "als-4" not in compared
+    assert se.Evaluation.load(evs / "als-4").mean()  # the files stay
+
+
+def test_a_checkpoint_that_comes_back_is_not_scored_again(folder, data, evs, scored):
+    away = folder.with_name("away.npz")
+    (folder / "als-4.npz").rename(away)
+    se.sweep(folder, *data, out=evs, save=True)
+    away.rename(folder / "als-4.npz")
+    table = se.sweep(folder, *data, out=evs, save=True)
+    assert table["status"].tolist() == ["ok"] * 3
+    assert len(saved_evaluations(evs)) == 3
+    assert not scored
+
+
+@pytest.mark.parametrize("name", ["../victim", "..", ".", "/victim", "a/b", ""])
+def test_a_ledger_names_only_folders_next_to_it(folder, data, evs, name):
+    (evs.parent / "victim").mkdir()
+    (evs.parent / "victim" / "summary.json").write_text("precious")
+    lines = []
+    for line in (evs / "sweep.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        if "saved" in row:
+            row["saved"]["folder"] = name
+        row["check"] = _check(row)
+        lines.append(json.dumps(row) + "\n")
+    (evs / "sweep.jsonl").write_text("".join(lines))
+    before = contents(evs.parent)
+    (folder / "als-4.npz").write_bytes(b"broken")
+    with raises(InvalidFileError):
+        se.sweep(folder, *data, out=evs, save=True)
+    with raises(InvalidFileError):
+        saved_evaluations(evs)
+    (folder / "als-4.npz").unlink()
+    del before["checkpoints/als-4.npz"]
+    assert contents(evs.parent) == before
