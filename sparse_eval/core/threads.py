@@ -32,7 +32,7 @@ _ROOT = Path("/")
 
 def thread_count(num_threads: int | None) -> int:
     """Return the number of threads to use: by default, and for -1, one per available core."""
-    if num_threads is None or num_threads == -1:
+    if num_threads is None or (isinstance(num_threads, int) and num_threads == -1):
         return available_cores(os.environ, _ROOT)
     return check_whole("num_threads", num_threads, 1)
 
