@@ -134,7 +134,9 @@ class _Sweep:
         try:
             buffer = self.buffers.pop()
         except IndexError:
-            buffer = np.empty(n_sums * size)  # no later block is larger
+            buffer = np.empty(0)
+        if len(buffer) < n_sums * size:  # none is free, or one of the smaller last block
+            buffer = np.empty(n_sums * size)
         table = buffer[: n_sums * size].reshape(len(NAMES), len(self.cutoffs), size)
         found = self._fill(first, last, table)
         _check_sizes(table, first)

@@ -133,15 +133,16 @@ class Measured:
         request, masks, key = self.request, self._counted, (every_list, every_user)
         if key not in masks:
             if every_list:
-                masks[key] = self.aligned.has_list
+                mask = self.aligned.has_list
             elif request.no_relevant == "zero":
-                masks[key] = np.ones(len(self.n_relevant), bool)
+                mask = np.ones(len(self.n_relevant), bool)
             elif request.no_relevant == "judged":
-                masks[key] = np.diff(self.aligned.relevance.indptr) > 0
+                mask = np.diff(self.aligned.relevance.indptr) > 0
             else:
-                masks[key] = self.n_relevant > 0
+                mask = self.n_relevant > 0
             if request.without_list == "exclude" and not (every_user or every_list):
-                masks[key] &= self.aligned.has_list
+                mask = mask & self.aligned.has_list
+            masks[key] = mask  # only once it is complete: other threads may read it
         return masks[key]
 
     def users_of(self, row: int) -> Integers:
