@@ -21,7 +21,7 @@ from sparse_eval.kernels.jit import INTERPRETED
 from sparse_eval.retrieval import ranker, scores
 from sparse_eval.retrieval.search import Search, Tuning
 
-N_USERS, N_ITEMS = 211, 60
+N_USERS, N_ITEMS = 130, 60
 OF_USERS = ["ndcg@5", "dcg(gain=exp)@5", "map@3", "recall(average=micro)@5", "err", "mean_rank"]
 OF_USERS += ["auc", "percentile_rank", "infap@5", "psp@5", "diversity@3", "novelty@5"]
 OF_LISTS = ["coverage@5", "gini@5", "personalization@5", "pop_reo@5"]
@@ -135,7 +135,7 @@ def ways():
     }
 
 
-#: Calls that take long are made once while others are made six times.
+#: Calls that take long are made once while others are made twelve times.
 SLOW = {"lists", "blocks", "factors, ranks", "factors, all ranks", "factors, lists"}
 SLOW |= {"factors, candidates", "factors, blocks"}
 
@@ -144,11 +144,11 @@ def check_all(n_calls, at_once):
     """Make calls of every way, so many at a time, with 2 to 16 threads and blocks of any size."""
     calls, draw = ways(), random.Random(1)  # noqa: S311
     expected = {name: call(num_threads=1) for name, call in calls.items()}
-    rounds = [name for name in calls for _ in range(1 if name in SLOW else 6)]
+    rounds = [name for name in calls for _ in range(1 if name in SLOW else 12)]
     with ThreadPoolExecutor(at_once) as pool:
         for first in range(0, n_calls, len(rounds)):
             draw.shuffle(rounds)
-            with delayed(draw.choice((16, 25, 40, 64)), first):
+            with delayed(draw.choice((10, 16, 25, 40)), first):
                 tasks = [
                     (name, pool.submit(calls[name], num_threads=draw.randint(2, 16)))
                     for name in rounds[: n_calls - first]
@@ -174,7 +174,7 @@ def test_delayed_threads_give_the_bits_of_one_in_thousands_of_calls(at_once):
 def test_a_smaller_block_may_be_done_before_the_others(monkeypatch):
     lists, _, held, *_ = problem()
     expected = numbers_of(se.evaluate(lists, held, "ndcg@5, map, coverage@5"))
-    monkeypatch.setattr(threads, "LEAST", 50)
+    monkeypatch.setattr(threads, "LEAST", 30)
     monkeypatch.setattr(Delays, "wait", lambda _: None)
     monkeypatch.setattr(Delays, "rotate", lambda starts, _: deque.rotate(starts, 1))  # the last one
     monkeypatch.setattr(threads, "deque", Delays)
