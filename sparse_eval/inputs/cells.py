@@ -200,7 +200,15 @@ class Times:
         # 2**63 is the smallest positive float64 that int64 cannot hold.
         valid = missing | ((np.abs(numbers) < 2.0**63) & (np.floor(numbers) == numbers))
         _check(valid, column, self.name, f"{_TIME} (use a finer unit for fractions)", first)
-        return np.where(missing, 0, numbers).astype(np.int64), None
+        times = np.where(missing, 0, numbers).astype(np.int64)
+        if types.is_floating(dtype) and dtype.bit_width < 64:  # they were rounded before
+            most = 2 ** (np.finfo(f"float{dtype.bit_width}").nmant + 1)
+            expected = (
+                f"less than {most}, as float{dtype.bit_width} rounds larger whole numbers (read "
+                "or compute the times as int64)"
+            )
+            _check(np.abs(times) < most, column, self.name, expected, first)
+        return times, None
 
     def _of_text(self, column: Any, first: int) -> tuple[Integers, str | None]:
         codes, texts = codes_of(column)  # the first text stays the first
