@@ -55,7 +55,7 @@ def available_cores(environment: Mapping[str, str], root: Path) -> int:
 
     This is the smallest of its CPU affinity, the CPU quota of its cgroups rounded up, and the
     numbers in ``OMP_NUM_THREADS`` and ``NUMBA_NUM_THREADS``. Values that are not positive whole
-    numbers are ignored, as OpenMP and numba ignore them.
+    numbers are ignored, as OpenMP ignores them. numba raises an error for numbers below 1.
 
     Parameters
     ----------
