@@ -295,10 +295,8 @@ def _spellings(entry: Definition) -> list[str]:
 
 
 def _check_range(ev: Evaluation, where: str) -> None:
-    for plan in ev.request.plans:
-        name, low, high = str(plan.metric), plan.definition.range[0], plan.upper
-        if ev.request.no_relevant != "exclude":  # a user may count 0
-            low, high = min(low, 0.0), max(high, 0.0)
+    for row, name in enumerate(ev.names):
+        low, high = ev.request.range_of(row)
         found = {"all users": ev[name], **_values(ev, name)}
         slack = 1e-12 * max(1.0, abs(low), abs(high) if math.isfinite(high) else 0.0)
         for user, value in found.items():

@@ -6,7 +6,7 @@ import math
 import os
 import re
 from collections import deque
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from threading import RLock, Thread
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .arguments import check_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
 Value = TypeVar("Value")
@@ -29,6 +29,9 @@ _VARIABLES = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 _ROOT = Path("/")
 
+#: The process that imported this module; a process forked from it has another number.
+_PROCESS = os.getpid()
+
 
 def thread_count(num_threads: int | None) -> int:
     """Return the number of threads to use: by default, and for -1, one per available core."""
@@ -37,12 +40,22 @@ def thread_count(num_threads: int | None) -> int:
     return check_whole("num_threads", num_threads, 1)
 
 
+def openmp_threads(num_threads: int | None) -> int:
+    """Return the number of threads to use in compiled code of implicit: one in a forked process.
+
+    implicit uses OpenMP. A forked process lacks the threads that OpenMP started before the fork,
+    for example in training, and GNU's OpenMP waits for them forever. One thread needs no others.
+    """
+    count = thread_count(num_threads)
+    return count if os.getpid() == _PROCESS else 1
+
+
 def available_cores(environment: Mapping[str, str], root: Path) -> int:
     """Return the number of cores that this process may use.
 
     This is the smallest of its CPU affinity, the CPU quota of its cgroups rounded up, and the
     numbers in ``OMP_NUM_THREADS`` and ``NUMBA_NUM_THREADS``. Values that are not positive whole
-    numbers are ignored, as OpenMP and numba ignore them.
+    numbers are ignored, as OpenMP ignores them. numba raises an error for numbers below 1.
 
     Parameters
     ----------
@@ -111,7 +124,7 @@ def for_blocks(
 
     `work` must write only to the entries of its own users. Then neither the number of threads nor
     the size of a block can change a result. An exception in it is raised here after the running
-    blocks have ended.
+    blocks have ended. If there are several, the exception of the first block is raised.
 
     Parameters
     ----------
@@ -130,7 +143,7 @@ def for_blocks(
     n_threads = 1 if is_small else thread_count(num_threads)
     block = block or _share(total, n_threads)
     starts = deque(range(0, total, block))
-    errors: list[BaseException] = []
+    errors: dict[int, BaseException] = {}
 
     def drain() -> None:
         while True:
@@ -141,7 +154,7 @@ def for_blocks(
             try:
                 work(start, min(start + block, total), *arguments)
             except BaseException as error:  # noqa: BLE001 - raised below, in the calling thread
-                errors.append(error)
+                errors[start] = error
                 starts.clear()
 
     # The calling thread works too. There is no pool of threads: waking one took a quarter of the
@@ -157,7 +170,9 @@ def for_blocks(
             if helper.ident is not None:
                 helper.join()
     if errors:
-        raise errors[0]
+        # All blocks before a failed one have run, so it does not depend on the threads which error
+        # is raised. Ctrl-C comes before errors.
+        raise min(errors.items(), key=lambda one: (isinstance(one[1], Exception), one[0]))[1]
 
 
 def for_each(work: Callable[[Value], Result], values: Sequence[Value]) -> list[Result]:
@@ -204,3 +219,16 @@ def thread_lock(name: str) -> AbstractContextManager[object]:
     """
     lock: AbstractContextManager[object] = _locks.setdefault((os.getpid(), name), RLock())
     return lock
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread, because the last bits of its sums depend on the number of threads.
+
+    The limit holds for the process. If blocks of code in several threads overlapped, the first one
+    to end would lift the limit of the others. So only one thread at a time is in such a block.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with thread_lock("BLAS"), threadpool_limits(limits=1, user_api="blas"):
+        yield

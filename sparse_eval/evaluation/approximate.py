@@ -152,12 +152,15 @@ def compare_lists(
             interval = (
                 interval_of_moments(moments, level) if is_loss else interval_of_mean(defined, level)
             )
+            if not is_loss:
+                interval = interval.within(moments.mean, (0.0, 1.0))  # of recall and rbo
             if moments.n:
                 rows[by, group, str(title)] = (moments.mean, *interval[:2], moments.n)
     for ev in evs if train is not None else ():
         for row in ev.by("popularity").reset_index().to_dict("records"):
             mean, n = row["mean"], row["n_users"]
             interval = interval_around(mean, row["std"] / math.sqrt(n), n - 1, level, "t")
+            interval = interval.within(mean, (0.0, 1.0))
             rows["popularity", row["group"], row["metric"]] = (mean, *interval[:2], n)
     index = pd.MultiIndex.from_tuples(list(rows), names=["by", "group", "metric"])
     return pd.DataFrame(list(rows.values()), index, ["mean", "ci_low", "ci_high", "n_users"])

@@ -201,7 +201,15 @@ class Times:
         valid = missing | ((np.abs(numbers) < 2.0**63) & (np.floor(numbers) == numbers))
         remedy = "for seconds with fractions, pass whole milliseconds: (1000 * t).round()"
         _check(valid, column, self.name, f"{_TIME} ({remedy})", first)
-        return np.where(missing, 0, numbers).astype(np.int64), None
+        times = np.where(missing, 0, numbers).astype(np.int64)
+        if types.is_floating(dtype) and dtype.bit_width < 64:  # they were rounded before
+            most = 2 ** (np.finfo(f"float{dtype.bit_width}").nmant + 1)
+            expected = (
+                f"less than {most}, as float{dtype.bit_width} rounds larger whole numbers (read "
+                "or compute the times as int64)"
+            )
+            _check(np.abs(times) < most, column, self.name, expected, first)
+        return times, None
 
     def _of_text(self, column: Any, first: int) -> tuple[Integers, str | None]:
         codes, texts = codes_of(column)  # the first text stays the first

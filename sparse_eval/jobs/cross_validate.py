@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from ..results.comparison import Comparison
     from ..results.decisions import Size
     from ..results.intervals import Interval
+    from ..results.runs import Estimate
 
 #: The kind of job, after which the file of its ledger is named, and the slot of its last row.
 JOB, FINISHED = "cross_validation", "finished"
@@ -445,7 +446,7 @@ class CrossValidation(Runs):
         rows = []
         for name, model in index:
             one = self.estimate(model, name)
-            interval = one.error.interval(one.mean, level)
+            interval = self._interval(one, name, level)
             error = math.sqrt(one.error.variance)
             rows.append((one.mean, one.std, *interval, error, one.error.freedom, one.n_users))
         columns = ("mean", "std", "ci_low", "ci_high", "interval", "error", "freedom", "n_users")
@@ -574,11 +575,15 @@ class CrossValidation(Runs):
         sizes = ", ".join(f"{n:,} {noun}{'' if n == 1 else 's'}" for n, noun in counts if n)
         return f"CrossValidation of {', '.join(self.models)}: {sizes}"
 
+    def _interval(self, one: Estimate, name: str, level: float) -> Interval:
+        ends = self.request.range_of(self.names.index(name))
+        return one.error.interval(one.mean, level).within(one.mean, ends)
+
     def _table(self, style: str) -> str:
         rows = []
         for name, model in product(self.names, self.models):
-            mean, error, *_ = self.estimate(model, name)
-            interval = error.interval(mean, LEVEL)
+            mean, *_ = one = self.estimate(model, name)
+            interval = self._interval(one, name, LEVEL)
             rounded = numbers(mean, *interval[:2])[0] or "none"
             rows.append([self.shown(name), model, rounded, interval.text()])
         headings = ["metric", "model", "mean", "95 % interval"]
@@ -615,5 +620,5 @@ class PooledModel(Scores):
         users = self._estimates[row].users
         return Moments.of(np.zeros(0) if users is None else users).std
 
-    def _interval(self, row: int, mean: float, level: float) -> Interval:
+    def _unlimited(self, row: int, mean: float, level: float) -> Interval:
         return self._estimates[row].error.interval(mean, level)

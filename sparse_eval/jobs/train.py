@@ -20,7 +20,7 @@ from ..core.formatting import as_html, number, plain
 from ..core.hashing import digest_file
 from ..core.messages import warn
 from ..core.progress import progress_bar
-from ..core.threads import thread_lock
+from ..core.threads import one_blas_thread, thread_lock
 from ..errors import (
     InvalidDataError,
     InvalidFileError,
@@ -165,7 +165,7 @@ def train_als(
     for name, value in zip(PARAMETERS, (factors, alpha, regularization, iterations), strict=True):
         check_parameter(name, value)
     check_whole("seed", seed, 0)
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         model = AlternatingLeastSquares(
             factors=factors,
             regularization=regularization,
@@ -241,6 +241,7 @@ def train_model(
         raise InvalidDataError(f"callback is {callback!r}; expected an EvaluationCallback")
     matrix = open_train(train)
     # implicit asks for BLAS on one thread while it runs its own; the limit ends with the block.
+    # Without the lock of `one_blas_thread`, which no other thread could enter for so long.
     with threadpool_limits(limits=1, user_api="blas"):
         try:
             with np.errstate(all="ignore"):  # reported below

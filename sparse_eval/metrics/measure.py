@@ -39,20 +39,23 @@ def measure(
     plans: Sequence[Plan],
     num_threads: int | None = None,
     block: int | None = None,
-) -> tuple[MetricColumns, Integers]:
+) -> tuple[MetricColumns, Integers, bool]:
     """Compute every plan for every user, and count each user's relevant items.
+
+    The last result is whether a list has a relevant item, as far as the cut-offs reach.
 
     Metrics over statistics are NaN for users without relevant items, except metrics that are
     defined for them.
     """
     columns = MetricColumns.empty(plans, aligned.n_users)
     swept = [row for row, plan in enumerate(plans) if plan.is_swept]
-    n_relevant = None
+    n_relevant, has_hits = None, False
     views = {row: plans[row].view for row in swept}
     for view in dict.fromkeys(views.values()):
         rows = [row for row in swept if views[row] == view]
         work = _Sweep(aligned.of(view), plans, rows, columns)
         for_blocks(work, aligned.n_users, num_threads, block)
+        has_hits |= work.has_hits
         if view.items == "all":
             n_relevant = work.n_relevant
     if n_relevant is None:
@@ -62,7 +65,7 @@ def measure(
             _measure_lists(aligned, plan, row, columns, num_threads, block)
         elif not plan.definition.per_user:
             columns.values[row] = np.nan
-    return columns, n_relevant
+    return columns, n_relevant, has_hits
 
 
 class _Sweep:
@@ -115,6 +118,7 @@ class _Sweep:
         gapped = rankings.gapped_positions is not None
         self.positions = rankings.positions if gapped else np.empty(0, np.int32)
         self.n_relevant = np.empty(aligned.n_users, np.int64)
+        self.has_hits = False
         self.uses = uses
         self.raised = np.empty(0)
         if self.exponential:
@@ -134,10 +138,14 @@ class _Sweep:
         try:
             buffer = self.buffers.pop()
         except IndexError:
-            buffer = np.empty(n_sums * size)  # no later block is larger
+            buffer = np.empty(0)
+        if len(buffer) < n_sums * size:  # none is free, or one of the smaller last block
+            buffer = np.empty(n_sums * size)
         table = buffer[: n_sums * size].reshape(len(NAMES), len(self.cutoffs), size)
         found = self._fill(first, last, table)
         _check_sizes(table, first)
+        if table[AT.hits, -1].any():
+            self.has_hits = True
         statistics = self._statistics(first, last, table, found)
         without_relevant = first + np.flatnonzero(self.n_relevant[first:last] == 0)
         with np.errstate(divide="ignore", invalid="ignore"):  # 0 / 0 for these users

@@ -270,7 +270,7 @@ def _of_drawn(
         if rankings is None:
             return [UNKNOWN] * len(plans)
         drawn = replace(aligned, rankings=rankings)
-        columns, _ = measure(drawn, plans)
+        columns, *_ = measure(drawn, plans)
         _count_as_zero(aligned, columns, plans, range(len(plans)))
         measured.append(columns)
         for row, plan in enumerate(plans):

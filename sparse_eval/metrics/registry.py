@@ -15,6 +15,7 @@ from importlib.metadata import entry_points
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from ..core.messages import warn
+from ..core.threads import thread_lock
 from ..errors import InvalidMetricError
 
 #: The group of entry points for modules of other packages that register metrics.
@@ -427,16 +428,17 @@ def load_extensions() -> None:
     If a module fails to load, it is left out with a warning.
     """
     for point in entry_points(group=ENTRY_POINTS):
-        before = dict(REGISTRY)
-        try:
-            point.load()
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - any failure of foreign code
-            REGISTRY.clear()
-            REGISTRY.update(before)  # remove the metrics that it registered before it failed
-            warn(
-                f"the metrics of entry point {point.name!r} ({point.value}) are left out, because "
-                f"it failed to load: {type(error).__name__}: {error}"
-            )
+        with thread_lock("metrics of other packages"):
+            before = set(REGISTRY)
+            try:
+                point.load()
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - any failure of foreign code
+                for name in REGISTRY.keys() - before:  # that it registered before it failed
+                    del REGISTRY[name]
+                warn(
+                    f"the metrics of entry point {point.name!r} ({point.value}) are left out, "
+                    f"because it failed to load: {type(error).__name__}: {error}"
+                )
 
 
 def register_metric(

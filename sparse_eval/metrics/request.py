@@ -301,6 +301,12 @@ class Request:
         """Whether the ranks of items stored with a zero matter like the ranks of relevant items."""
         return self.convention.zeros == "hit" or self.uses_judged
 
+    def range_of(self, row: int) -> tuple[float, float]:
+        """Return the smallest and the largest possible value of the metric at a position."""
+        ends = self.plans[row].definition.range[0], self.plans[row].upper
+        zero = () if self.no_relevant == "exclude" else (0.0,)  # which a user may count
+        return min(*ends, *zero), max(*ends, *zero)
+
     def listed_users(self, relevance: Relevance) -> Integers:
         """Return the rows of the users whose lists matter, because the user or the list counts."""
         if self.no_relevant == "zero" or self.convention.exceptions.lists_of_all:

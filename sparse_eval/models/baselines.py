@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 from scipy.linalg import lapack
-from threadpoolctl import threadpool_limits
 
 from ..core import elementary
 from ..core.arguments import check_number, check_whole
 from ..core.csr import sort_pairs
 from ..core.hashing import hash_labels, splitmix64
+from ..core.threads import one_blas_thread
 from ..errors import InvalidDataError
 from ..inputs.cells import UNDATED
 from ..inputs.training import count_users
@@ -338,7 +338,7 @@ def ease(train: Holdout | TrainLike, *, regularization: float = 250.0) -> ItemIt
     matrix, _, items, trained_on = _open(train)
     n_items = matrix.shape[1]
     # One thread: with more, the last bits would depend on their number.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         gram = (matrix.T @ matrix).toarray(order="F")
         np.fill_diagonal(gram, gram.diagonal() + regularization)
         factor, failed = lapack.dpotrf(gram, lower=True, overwrite_a=True)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from ..core.csr import canonical_csr
 from ..core.files import as_input, as_path, replacing
 from ..core.saved_arrays import NPY, UnreadableError, read_arrays, read_sparse
+from ..core.threads import one_blas_thread
 from ..errors import (
     InvalidCheckpointError,
     InvalidDataError,
@@ -114,7 +114,7 @@ def _of_arrays(arrays: dict[str, AnyArray], stream: BinaryIO) -> Checkpoint:
 
         # The file does not record which family saved it. ALS will do for all of them, because they
         # rank by the product of their factors. The biases of BPR and LMF are columns of these.
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             model = AlternatingLeastSquares()
         # Only ALS saves an alpha. Other families have no rule for the factors of a new user.
         for name in ("regularization", "alpha"):

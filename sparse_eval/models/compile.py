@@ -173,7 +173,7 @@ def _calls() -> Iterator[Callable[[], object]]:
         for item_item in (weights, sparse.csr_matrix(weights)):
             yield partial(evaluate_model, item_item, train, validation, ["ndcg@10"])
             yield partial(evaluate_model, item_item, train, validation, ["coverage@10"])
-    model = CosineRecommender(K=5)
+    model = CosineRecommender(K=5, num_threads=1)
     model.fit(train, show_progress=False)
     yield partial(evaluate_model, model, train, validation, ["ndcg@10"])
 

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from ..core.arguments import check_number
-from ..core.threads import thread_count
+from ..core.threads import one_blas_thread, openmp_threads
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.labelled import labels_of, place
@@ -193,7 +192,7 @@ def _solver(model: Factors, regularization: float | None, alpha: float | None) -
                 "holdout.validation"
             )
         own_values = (regularization, 1.0)
-    with threadpool_limits(limits=1, user_api="blas"):  # which implicit asks for
+    with one_blas_thread():  # which implicit asks for
         solver = AlternatingLeastSquares(
             factors=model.item_factors.shape[1],
             regularization=own_values[0] if regularization is None else regularization,
@@ -215,11 +214,11 @@ def _solve(
     name: str = "seen",
 ) -> AnyArray:
     """Return the factors of the users of a matrix, whose items are matched with the model's."""
-    solver.num_threads = thread_count(num_threads)
+    solver.num_threads = openmp_threads(num_threads)
     matrix = match_items(model, seen, name)
     n_users = matrix.shape[0]
     factors = np.zeros((n_users, solver.item_factors.shape[1]), solver.dtype)
-    with threadpool_limits(limits=1, user_api="blas"):  # or sums would depend on the threads
+    with one_blas_thread():  # or sums would depend on the threads
         for first in range(0, n_users, _USERS_PER_CALL):
             last = min(first + _USERS_PER_CALL, n_users)
             rows = sparse.csr_matrix(matrix[first:last], dtype=np.float32)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from ..core.csr import as_int32, take_rows, without_entries
 from ..core.progress import progress_bar
+from ..core.threads import one_blas_thread, openmp_threads
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.candidates import mark_seen
 from .model import ImplicitFactors, Model
@@ -140,6 +141,9 @@ def recommend_lists(
     """
     n_items = Recommender(model).shape[1]
     dtype = np.float32 if hasattr(model, "item_factors") else np.float64
+    if hasattr(model, "item_factors"):  # other models recommend without OpenMP
+        model = copy(model)
+        model.num_threads = openmp_threads(getattr(model, "num_threads", None) or None)
     train = sparse.csr_matrix(  # of the class and dtypes that the model's compiled code takes
         (
             train.data.astype(dtype, copy=False),
@@ -154,7 +158,7 @@ def recommend_lists(
     pending = np.arange(len(users))
     n_requested = min(k, n_items)
     with (
-        threadpool_limits(limits=1, user_api="blas"),  # implicit has its own threads
+        one_blas_thread(),  # implicit has its own threads
         progress_bar(progress, total=len(users), desc="recommend", unit=" users") as bar,
     ):
         while len(pending):

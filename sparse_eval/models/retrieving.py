@@ -92,9 +92,10 @@ def top_k(
     Raises
     ------
     InvalidDataError
-        If factors are not finite (the error names the row), differ in width, or are so large that a
-        score could overflow. If `seen` and the model differ in shape, or cannot be matched by id.
-        If a user or an item does not exist, or no item is left to choose from.
+        If factors are not finite (the error names the row), differ in width, are so large that a
+        score could overflow, or so small that underflow changes the order of the scores. If `seen`
+        and the model differ in shape, or cannot be matched by id. If a user or an item does not
+        exist, or no item is left to choose from.
     UnsupportedModelError
         If the model is not ranked here, as the neighbour models of implicit.
 

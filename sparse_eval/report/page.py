@@ -364,17 +364,19 @@ def _metric_rows(
 
     ``best`` has the names of the starred evaluations, ``scale`` the smallest and largest end.
     """
-    higher = next(iter(shown.values())).higher_is_better
+    first = next(iter(shown.values()))
     rows: list[_Row] = []
     for metric in metrics:
         cells = {name: numbers[name][metric] for name in shown}
+        ends = first.request.range_of(first.names.index(metric))
+        random = [_random_cell(cell, ends) for cell in cells.values()]
         row = {
             "metric": metric,
-            "higher": higher(metric),
+            "higher": first.higher_is_better(metric),
             "cells": cells,
             "best": _best(shown, metric, pairs),
             "baselines": {name: _cell(ev, metric) for name, ev in baselines.items()},
-            "random": list({str(one): one for one in map(_random_cell, cells.values())}.values()),
+            "random": list({str(one): one for one in random}.values()),
         }
         drawn = [*cells.values(), *row["baselines"].values(), *row["random"]]
         ends = [cell[end] for cell in drawn for end in ("mean", "ci_low", "ci_high")]
@@ -394,12 +396,12 @@ def _cell(ev: Scores, metric: str) -> dict[str, float | None]:
     return {end: value if math.isfinite(value) else None for end, value in ends.items()}
 
 
-def _random_cell(cell: Mapping[str, Any]) -> dict[str, float | None]:
+def _random_cell(cell: Mapping[str, Any], ends: tuple[float, float]) -> dict[str, float | None]:
     """Return the mean of random lists, with an interval if it was estimated from draws."""
     mean, error = cell["random"], cell["random_se"]
     low, high = None, None
     if mean is not None and error:
-        low, high, _ = interval_around(mean, error, DRAWS - 1, LEVEL, "t")
+        low, high, _ = interval_around(mean, error, DRAWS - 1, LEVEL, "t").within(mean, ends)
     return {"mean": mean, "ci_low": low, "ci_high": high}
 
 

@@ -20,7 +20,7 @@ from ..core.exact_sums import Moments
 from ..errors import InvalidDataError
 from ..jobs.history import clock
 from ..results.distribution import paired
-from ..results.intervals import LEVEL, NO_INTERVAL, interval_of_moments, student
+from ..results.intervals import LEVEL, NO_INTERVAL, Interval, interval_of_moments, student
 from ..results.segments import segmentations
 from .style import (
     COLOURS,
@@ -614,10 +614,11 @@ def groups_of(ev: Evaluation, groups: Any, metric: str) -> Groups:
 
     `groups` is as in `sparse_eval.plots.by_group`. Groups without a value are left out.
     """
+    ends = ev.request.range_of(ev._row_of(metric))
     if isinstance(groups, str) and groups in UNITS:
         rows = ev.record["by"].get(groups, [])
         own = [row for row in rows if row["metric"] == metric and row["mean"] is not None]
-        return Groups(UNITS[groups], list(map(_group_mean, own)))
+        return Groups(UNITS[groups], [_group_mean(row, ends) for row in own])
     column, *more = segmentations(groups, ev.evaluated_users)
     if more:
         titles = ", ".join(each.title for each in (column, *more))
@@ -630,16 +631,18 @@ def groups_of(ev: Evaluation, groups: Any, metric: str) -> Groups:
         if moments.n:
             enough = moments.n >= MIN_USERS
             interval = interval_of_moments(moments, LEVEL) if enough else NO_INTERVAL
-            means.append(GroupMean(name, moments.mean, interval.low, interval.high))
+            low, high, _ = interval.within(moments.mean, ends)
+            means.append(GroupMean(name, moments.mean, low, high))
     return Groups(column.title, means, int((column.codes < 0).sum()))
 
 
-def _group_mean(row: dict[str, Any]) -> GroupMean:
-    half = math.nan
+def _group_mean(row: dict[str, Any], ends: tuple[float, float]) -> GroupMean:
+    mean, half = row["mean"], math.nan
     if row["std"] is not None and row["n_users"] >= MIN_USERS:
         error = row["std"] / math.sqrt(row["n_users"])
         half = float(student(LEVEL, row["n_users"] - 1)[1]) * error
-    return GroupMean(row["group"], row["mean"], row["mean"] - half, row["mean"] + half)
+    low, high, _ = Interval(mean - half, mean + half, "t").within(mean, ends)
+    return GroupMean(row["group"], mean, low, high)
 
 
 def cutoffs_of(metrics: list[str], name: str) -> list[int]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ..core.types import Floats, Integers
     from ..inputs.axes import Axis
+    from .intervals import Interval
     from .scores import Scores
 
 
@@ -30,8 +31,9 @@ def describe_distribution(
     quantiles: Iterable[float],
     worst: Iterable[float],
     level: float,
+    ends: tuple[float, float] = (-math.inf, math.inf),
 ) -> pd.DataFrame:
-    """Return the table that `Evaluation.distribution` describes."""
+    """Return the table that `Evaluation.distribution` describes; `ends` are those of values."""
     import pandas as pd
 
     level = check_fraction("level", level)
@@ -43,9 +45,11 @@ def describe_distribution(
         value = float(np.quantile(ordered, check_fraction("quantiles", share)))
         rows["quantile", share] = (value, *quantile_interval(ordered, share, level))
     sign = 1 if higher_is_better else -1
+    signed = min(sign * ends[0], sign * ends[1]), max(sign * ends[0], sign * ends[1])
     for share in worst:
-        row = worst_mean(np.sort(sign * ordered), check_fraction("worst", share), level)
-        rows["worst", share] = (sign * row[0], *sorted(sign * end for end in row[1:]))
+        mean, interval = worst_mean(np.sort(sign * ordered), check_fraction("worst", share), level)
+        low, high, _ = interval.within(mean, signed)
+        rows["worst", share] = (sign * mean, *sorted((sign * low, sign * high)))
     index = pd.MultiIndex.from_tuples(list(rows), names=["statistic", "share"])
     return pd.DataFrame(list(rows.values()), index, ["value", "ci_low", "ci_high"])
 
@@ -64,7 +68,7 @@ def quantile_interval(ordered: Floats, share: float, level: float) -> Floats:
     return ends
 
 
-def worst_mean(ordered: Floats, share: float, level: float) -> tuple[float, float, float]:
+def worst_mean(ordered: Floats, share: float, level: float) -> tuple[float, Interval]:
     """Return the mean of the lowest share of ascending values, and its interval.
 
     It is the mean of ``v - max(v - x, 0) / share`` over the values x, where v is the quantile. The
@@ -79,8 +83,7 @@ def worst_mean(ordered: Floats, share: float, level: float) -> tuple[float, floa
     mean = at_ranks[2].mean
     variance = np.average([moments.std**2 for moments in at_ranks], weights=[1, 4, 6, 4, 1])
     error = math.sqrt(variance / (n - 1 / share)) if share * n > 1 else math.nan
-    interval = interval_around(mean, error, share * n - 1, level, "t")
-    return mean, interval.low, interval.high
+    return mean, interval_around(mean, error, share * n - 1, level, "t")
 
 
 def paired(ev: Scores, other: Scores, metric: Any) -> tuple[Floats, Integers, Axis]:

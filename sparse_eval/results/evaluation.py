@@ -272,7 +272,9 @@ class Evaluated(Scores):
         """
         values = self.values(metric) if minus is None else paired(self, minus, metric)[0]
         higher = self.higher_is_better(metric)
-        return describe_distribution(values, higher, quantiles, worst, level)
+        low, high = self.request.range_of(self._row_of(metric))
+        ends = (low, high) if minus is None else (low - high, high - low)
+        return describe_distribution(values, higher, quantiles, worst, level, ends)
 
     def losers(
         self,
@@ -472,7 +474,7 @@ class Evaluated(Scores):
     def _std(self, row: int) -> float:
         return self._part.moments[row].std
 
-    def _interval(self, row: int, mean: float, level: float) -> Interval:
+    def _unlimited(self, row: int, mean: float, level: float) -> Interval:
         if not self.request.plans[row].per_user:
             return interval_of_replicates(mean, self._replicates(row), level)
         sample = self._part.samples[row]
@@ -502,14 +504,10 @@ class Evaluated(Scores):
 
     @property
     def found_nothing(self) -> bool:
-        """Whether there are metrics of hits, and all of them are 0."""
-        counts_hits = False
-        for row, plan in enumerate(self.request.plans):
-            if plan.is_swept and plan.definition.higher_is_better:
-                if self._value(row):
-                    return False
-                counts_hits = True
-        return counts_hits
+        """Whether there are metrics of hits, and no list has any."""
+        plans = self.request.plans
+        counts_hits = any(plan.is_swept and plan.definition.higher_is_better for plan in plans)
+        return counts_hits and not self._part.has_hits
 
     @property
     def leaves_candidates_out(self) -> bool:
@@ -654,7 +652,8 @@ class Evaluation(Evaluated):
 
             - ``mean``; ``std`` of the users, with n − 1, NaN for a single user and for metrics
               without values for each user;
-            - ``ci_low``, ``ci_high``: the confidence interval of the mean over users like these;
+            - ``ci_low``, ``ci_high``: the confidence interval of the mean over users like these,
+              within the range of the metric;
             - ``interval``, its kind: "t", Student's, for 200 users and more; "bca", a
               bias-corrected and accelerated bootstrap [1]_, for fewer; "jackknife", Student's with
               the standard error of a delete-a-group jackknife [2]_, for metrics without values for

@@ -53,6 +53,14 @@ class Interval(NamedTuple):
     high: float
     method: str
 
+    def within(self, value: float, ends: tuple[float, float]) -> Interval:
+        """Return the part of the interval of `value` that is possible, given a metric's range.
+
+        The expected value is in it, so that the coverage is the same.
+        """
+        low, high = min(ends[0], value), max(ends[1], value)  # a rounded value may be outside
+        return Interval(max(self.low, low), min(self.high, high), self.method)
+
     def text(self) -> str:
         """Return both ends as text, "none" without an interval."""
         return "none" if self.method == "none" else " to ".join(numbers(self.low, self.high))

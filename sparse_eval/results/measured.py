@@ -85,6 +85,8 @@ class Measured:
         How the rankings were made, if by a model.
     items_digest : str or None
         A digest of the catalogue's labels, where the block does not hold all of them.
+    has_hits : bool
+        Whether a list has a relevant item, as far as the cut-offs reach.
     """
 
     request: Request
@@ -94,6 +96,7 @@ class Measured:
     first_row: int = 0
     retrieval: Retrieval | None = None
     items_digest: str | None = None
+    has_hits: bool = True
     _counted: dict[tuple[bool, bool], Booleans] = field(default_factory=dict)
     _computed: dict[tuple[Callable[..., Any], int], Any] = field(default_factory=dict)
 
@@ -111,8 +114,9 @@ class Measured:
         items_digest: str | None = None,
     ) -> Measured:
         """Measure every metric, and leave out the users that do not count."""
-        numbers, n_relevant = measure(aligned, request.plans, num_threads)
-        block = cls(request, aligned, numbers, n_relevant, first_row, retrieval, items_digest)
+        numbers, n_relevant, has_hits = measure(aligned, request.plans, num_threads)
+        about = first_row, retrieval, items_digest, has_hits
+        block = cls(request, aligned, numbers, n_relevant, *about)
         has_relevant = n_relevant > 0
         exclude = request.no_relevant == "exclude"
         left_out: dict[tuple[bool, bool], tuple[Integers, Integers]] = {}
@@ -133,15 +137,16 @@ class Measured:
         request, masks, key = self.request, self._counted, (every_list, every_user)
         if key not in masks:
             if every_list:
-                masks[key] = self.aligned.has_list
+                mask = self.aligned.has_list
             elif request.no_relevant == "zero":
-                masks[key] = np.ones(len(self.n_relevant), bool)
+                mask = np.ones(len(self.n_relevant), bool)
             elif request.no_relevant == "judged":
-                masks[key] = np.diff(self.aligned.relevance.indptr) > 0
+                mask = np.diff(self.aligned.relevance.indptr) > 0
             else:
-                masks[key] = self.n_relevant > 0
+                mask = self.n_relevant > 0
             if request.without_list == "exclude" and not (every_user or every_list):
-                masks[key] &= self.aligned.has_list
+                mask = mask & self.aligned.has_list
+            masks[key] = mask  # only once it is complete: other threads may read it
         return masks[key]
 
     def users_of(self, row: int) -> Integers:
@@ -325,7 +330,7 @@ class Measured:
             values = UserValues(
                 self.user_ids, self.counted, self.n_relevant, self.fingerprints, self.columns
             )
-        counts = ("key", "span", "n_counted", "n_without_list", "retrieval", "seen")
+        counts = ("key", "span", "n_counted", "n_without_list", "retrieval", "seen", "has_hits")
         return Part(
             moments=tuple(self.moments[row] for row in rows),
             samples=tuple(self.samples[row] for row in rows),

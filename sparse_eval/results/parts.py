@@ -352,6 +352,8 @@ class Part:
     saved : dict of int to SavedNumber
         Numbers about all users, by the position of the metric, that were saved. They are not
         computed again, because that may take the lists, or a metric that is registered elsewhere.
+    has_hits : bool
+        Whether a list has a relevant item, as far as the cut-offs reach.
     """
 
     key: MergeKey
@@ -369,6 +371,7 @@ class Part:
     random: RandomTotals | None = None
     values: UserValues | None = None
     saved: dict[int, SavedNumber] = field(default_factory=dict)
+    has_hits: bool = True
 
     def number(self, request: Request, row: int, left_out: int | None = None) -> float:
         """Return a number about all users, or about all but those of a group."""
@@ -406,6 +409,7 @@ class Part:
                 for a, b in zip(self.samples, other.samples, strict=True)
             ),
             first_ranks=one.merge(two) if one and two else one or two,
+            has_hits=self.has_hits or other.has_hits,
             **sums,
         )
 

@@ -6,7 +6,8 @@
 - ``labels``: the type of the users' labels, "text" or "integer"; null if users are row numbers or
   were not kept;
 - ``per_user``: the metrics that have a column; ``higher_is_better``: which way each metric is
-  better; ``lower``: the smallest value that it can take, null for minus infinity;
+  better; ``lower`` and ``upper``: the smallest and the largest value that it can take, null for
+  infinity;
   ``inputs_given``: which of train, item_groups, item_vectors, propensity and candidates it was
   computed from;
 - ``digest``: SHA-256 of all other keys, as JSON with sorted keys in one line.
@@ -89,6 +90,7 @@ def facts_of(evaluation: Any) -> dict[str, Any]:
             name: plan.definition.higher_is_better for name, plan in plans.items()
         },
         "lower": {name: plain(plan.definition.range[0]) for name, plan in plans.items()},
+        "upper": {name: plain(plan.upper) for name, plan in plans.items()},
         "labels": labels,
     }
 
@@ -286,7 +288,7 @@ def _plan_of(name: str, convention: Convention, content: dict[str, Any]) -> Plan
         plan = Plan(metric, metric.definition, convention.arguments(metric))
         if str(metric) == name and plan.per_user == per_user:
             return plan
-    lower = content["lower"][name]
+    lower, upper = content["lower"][name], content["upper"][name]
     is_micro = re.search(r"[(,]average=micro[,)]", name) is not None
     definition = Definition(
         name,
@@ -295,7 +297,7 @@ def _plan_of(name: str, convention: Convention, content: dict[str, Any]) -> Plan
         "",
         over="statistics" if per_user or is_micro else "lists",
         per_user=per_user or is_micro,
-        range=(-np.inf if lower is None else lower, 1.0),
+        range=(-np.inf if lower is None else lower, np.inf if upper is None else upper),
         higher_is_better=content["higher_is_better"][name],
     )
     cut = re.fullmatch(r"(.+)@([0-9]+)", name)

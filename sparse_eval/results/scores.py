@@ -171,9 +171,13 @@ class Scores(Requested, ABC):
     def _std(self, row: int) -> float:
         """Return the standard deviation of the users' values, with n − 1; NaN without any."""
 
-    @abstractmethod
     def _interval(self, row: int, mean: float, level: float) -> Interval:
-        """Return the confidence interval."""
+        """Return the confidence interval, within the range of the metric."""
+        return self._unlimited(row, mean, level).within(mean, self.request.range_of(row))
+
+    @abstractmethod
+    def _unlimited(self, row: int, mean: float, level: float) -> Interval:
+        """Return the confidence interval, which may exceed the range of the metric."""
 
     def _rests_on_few(self, _: int) -> bool:
         """Return whether too few users make up a mean for its interval to reach its level."""

@@ -244,7 +244,7 @@ def _by_popularity(block: Measured, bands: int) -> pd.DataFrame:
     for code, group in enumerate(segments.names):
         kept = (segments.codes[relevance.items] == code) & (relevance.gains > 0)
         part = block.aligned.with_relevant(kept)
-        columns, _ = measure(part, plans)
+        columns, *_ = measure(part, plans)
         n_items = int(np.count_nonzero(segments.codes == code))
         for row, plan in enumerate(plans):
             n_relevant = part.of_items(plan.items).relevance.n_relevant

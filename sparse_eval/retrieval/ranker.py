@@ -288,6 +288,38 @@ class FactorRanker(Ranker):
             is_cold &= np.bincount(self.own.items, minlength=len(is_cold)) > 0
         self.cold_items = int(np.count_nonzero(is_cold))
 
+    def check_users(self, rows: Integers) -> None:
+        """Count the cold users in `rows`, and raise if the scores of others lose their order.
+
+        Scores below the smallest normal number lose digits. Powers of two scale factors without
+        rounding, so scaled factors show the right order. Only users whose scores are all so small
+        are compared: for others, a lost score is nothing next to the best ones.
+        """
+        norms = self.user_norms[rows]
+        self.cold_users = int(np.count_nonzero(norms == 0.0))
+        with np.errstate(under="ignore"):  # which the caller's settings may raise
+            small = (norms > 0.0) & (norms * self.largest < np.finfo(np.float64).tiny)
+            for row in rows[small].tolist() if self.largest else ():
+                seen = self.seen.items[self.seen.indptr[row] : self.seen.indptr[row + 1]]
+                unseen = np.setdiff1d(self.candidates, seen)
+                if self.own is not None:
+                    unseen = self.own.items[self.own.indptr[row] : self.own.indptr[row + 1]]
+                sides = (
+                    self.user_factors[row].astype(float),
+                    self.item_factors[unseen].T.astype(float),
+                )
+                lengths = self.user_norms[row], self.largest
+                scaled = (
+                    np.ldexp(side, -np.frexp(length)[1])
+                    for side, length in zip(sides, lengths, strict=True)
+                )
+                if (_order(*sides) != _order(*scaled)).any():
+                    raise InvalidDataError(
+                        f"factors are so small (a user's of length {lengths[0]:g}, an item's of "
+                        f"at most {lengths[1]:g}) that scores underflow and lose their order; "
+                        "scale them up"
+                    )
+
     def score_held_out(self, rows: Integers, held_out: HeldOut) -> None:
         """Score and sort the held-out items of the users in `rows`."""
         factors = (self.user_factors, self.item_factors)
@@ -298,6 +330,14 @@ class FactorRanker(Ranker):
             score_held_out(first, last, rows, *factors, held_out, *space)
 
         for_blocks(score, len(rows), self.threads)
+
+
+def _order(user: Floats, items: Floats) -> Integers:
+    """Return the order of the scores of items, shape (n_factors, n_items), for a user."""
+    scores = np.zeros(items.shape[1])
+    for factor, column in zip(user, items, strict=True):  # accumulated as in the kernels
+        scores += factor * column
+    return np.argsort(-scores, kind="stable")
 
 
 class CandidateSearch(FactorRanker):
@@ -312,7 +352,7 @@ class CandidateSearch(FactorRanker):
         self, rows: Integers, k: int | None, held_out: HeldOut | None, out: Lists | None
     ) -> None:
         """Find the ranks of the held-out items of the users in `rows`, or else their lists."""
-        self.cold_users = int(np.count_nonzero(self.user_norms[rows] == 0))
+        self.check_users(rows)
         factors = (self.user_factors, self.item_factors)
         if held_out is not None:
             self.score_held_out(rows, held_out)

@@ -167,6 +167,7 @@ class Search(FactorRanker):
 
         It searches near the centres of groups of users only if that is estimated to be faster.
         """
+        self.check_users(rows)
         if held_out is not None:
             self.score_held_out(rows, held_out)
             if k is None:
@@ -352,7 +353,6 @@ class Search(FactorRanker):
             scale = norms * self.largest
         cold = (norms == 0.0) | (self.largest == 0.0)
         chosen = (scale < _TINY) | (norms < _TINY) | (self.largest < _TINY)
-        self.cold_users = int((norms == 0.0).sum())
         if goal.held_out is not None and goal.k > self.tuning.most_held_out:
             chosen |= np.diff(goal.held_out.indptr) > self.tuning.most_held_out
         chosen &= ~cold

@@ -211,6 +211,16 @@ def test_what_is_no_bug_has_another_status(command, monkeypatch):
     assert command("metrics")[0] == 2
 
 
+@pytest.mark.parametrize("number", ["0", "-1", " 00"])
+def test_a_number_of_threads_that_numba_refuses_is_no_bug(number):
+    environment = os.environ | {"NUMBA_NUM_THREADS": number}
+    words = [sys.executable, "-m", "sparse_eval", "metrics"]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: the environment variable NUMBA_NUM_THREADS")
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_a_command_alone_shows_its_help(command):
     status, printed, said = command("run")
     assert (status, printed) == (2, "")

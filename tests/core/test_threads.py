@@ -2,11 +2,16 @@
 
 import math
 import os
+import subprocess
+import sys
 from itertools import product
+from threading import Barrier, Event, Thread
 
 import numpy as np
 import pytest
 from raising import raises
+from systems import need_posix
+from threadpoolctl import threadpool_info
 
 from sparse_eval.core.threads import (
     BLOCK,
@@ -14,6 +19,7 @@ from sparse_eval.core.threads import (
     cgroup_cores,
     for_blocks,
     for_each,
+    one_blas_thread,
     thread_count,
 )
 from sparse_eval.errors import InvalidDataError
@@ -45,6 +51,66 @@ def test_an_error_ends_the_other_blocks(error):
     with pytest.raises(error, match="row 3"):
         for_blocks(work, 1000, 1, 1)
     assert done == [0, 1, 2]
+
+
+@pytest.mark.parametrize("last", [ValueError, KeyboardInterrupt])
+def test_of_several_errors_the_first_block_decides(last):
+    barrier, has_failed = Barrier(2), Event()
+
+    def work(first, _):
+        barrier.wait(10)
+        if first == 1:
+            has_failed.set()
+            raise last("row 1")
+        has_failed.wait(10)
+        raise ValueError("row 0")
+
+    expected = "row 0" if last is ValueError else "row 1"  # Ctrl-C comes first
+    with pytest.raises((ValueError, KeyboardInterrupt), match=expected):
+        for_blocks(work, 2, 2, 1)
+
+
+def blas_threads():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_limits_of_blas_do_not_overlap():
+    """Two threads limit BLAS; the first one to begin would have been the first one to end."""
+    entered, left = Event(), Event()
+
+    def other():
+        entered.wait(10)
+        with one_blas_thread():
+            left.wait(0.2)
+            found.append((left.is_set(), set(blas_threads())))
+
+    found, before = [], blas_threads()
+    thread = Thread(target=other)
+    thread.start()
+    with one_blas_thread():
+        entered.set()
+        thread.join(0.1)
+        left.set()
+    thread.join()
+    assert found == [(True, {1})]
+    assert blas_threads() == before
+
+
+IN_A_FORK = """
+import os
+from sparse_eval.core.threads import openmp_threads
+
+assert openmp_threads(3) == 3
+child = os.fork()
+if not child:
+    os._exit(openmp_threads(3))
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+"""
+
+
+def test_a_forked_process_has_one_thread_of_openmp():
+    need_posix()
+    subprocess.run([sys.executable, "-c", IN_A_FORK], check=True)
 
 
 def test_results_come_in_the_order_of_the_values():

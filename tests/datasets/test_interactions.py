@@ -98,6 +98,8 @@ DAY = 86400 * 10**9
         (pd.array([5, 7], dtype="Int64"), [5, 7], None),
         (pd.Categorical([5, 3]), [5, 3], None),
         ([5.0, 7.0], [5, 7], None),
+        (np.array([5, 2**24 - 1], np.float32), [5, 2**24 - 1], None),
+        ([1.7e18, 5.0], [17 * 10**17, 5], None),
         (["5", "-7"], [5, -7], None),
         ([DATES[0], f"{DATES[1]} 00:00:00.000000001"], [0, DAY + 1], "ns"),
         (pd.Categorical(DATES), [0, DAY], "ns"),
@@ -163,6 +165,18 @@ def test_refuses_invalid_values_and_times(role, cells):
     frame = pd.DataFrame({"user": 1, "item": 2, "at": cells})
     with raises(InvalidDataError):
         load_frame(frame, **{role: "at"}).matrix()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize("missing", [[], [np.nan]])
+def test_refuses_times_that_their_type_rounds(dtype, missing):
+    """Such as 1.7e9 seconds, in steps of 128, or more milliseconds and nanoseconds."""
+    largest = 2.0 ** (np.finfo(dtype).nmant + 1)
+    times = np.array([*missing, 5, largest], dtype)
+    options = {"timestamp": "at", "missing_times": "undated"}
+    frame = pd.DataFrame({"user": range(len(times)), "item": 2, "at": times})
+    with raises(InvalidDataError, column="at", row=len(times) - 1):
+        load_frame(frame, **options)
 
 
 FRAME = pd.DataFrame({"user": ["a"], "item": [1], "rating": [2.0]})

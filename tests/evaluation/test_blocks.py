@@ -1,6 +1,7 @@
 """Users in blocks, of matrices that do not fit: the bits of the whole."""
 
 import gc
+import warnings
 import weakref
 from unittest import mock
 
@@ -157,3 +158,18 @@ def test_a_block_is_free_when_its_part_is_made():
         assert not any(block() for block in blocks)
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("row", [None, 0, 11, 22])
+def test_warns_of_lists_without_hits_if_no_block_has_any(row):
+    users = np.arange(N_USERS)
+    held = sparse.csr_matrix((np.ones(N_USERS), (users, 0 * users)), (N_USERS, 2))
+    lists = np.ones((N_USERS, 1), int)
+    if row is not None:
+        lists[row] = 0  # a hit
+    lists = se.Rankings.from_topk(lists, shape=(N_USERS, 2)).to_positions()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        in_blocks(lists, held, metrics="ndcg@1, coverage@1")
+    said = [warning for warning in caught if "no list contains" in str(warning.message)]
+    assert len(said) == (row is None)

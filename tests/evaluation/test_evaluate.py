@@ -2,6 +2,7 @@
 
 import gc
 import json
+import warnings
 import weakref
 from itertools import product
 
@@ -113,3 +114,33 @@ def test_train_of_other_items_is_refused():
     held = pd.DataFrame({"user": ["a", "b"], "item": ["x", "y"]})
     with raises(InvalidDataError):
         se.evaluate(held.assign(rank=1), held, "novelty@1", train=held.assign(item="sku:x"))
+
+
+THREE = [[0, 1, 2], [2, 1, 0]]
+JUDGED = csr_matrix(([1.0, 0.0], ([0, 0], [0, 1])), (1, 3))
+
+
+@pytest.mark.parametrize("options", [{}, {"memory": 2**27}, {"keep": "totals"}])
+@pytest.mark.parametrize(
+    ("lists", "gains", "metrics", "value"),
+    [
+        (THREE, [[1, 0, 3], [0, 2, 0]], "utility@3", 0.0),  # 2 hits less 1 miss, 1 less 2
+        ([[0, 2]], [[1, 0, 3]], "fcp@2", 0.0),
+        ([[1, 2, 0]], [[1, 0, 0]], "auc", 0.0),
+        ([[1, 0]], JUDGED, "bpref", 0.0),
+        ([[1, 2, 0]], [[1, 0, 0]], "auc, mrr@1", 0.0),
+        (THREE, [[0, 0, 0, 1], [0, 0, 0, 2]], "utility@3", -3.0),
+        (THREE, [[0, 0, 1], [1, 0, 0]], "ndcg@2, coverage@3", 0.0),
+    ],
+)
+def test_warns_of_lists_without_hits_whatever_the_metrics(lists, gains, metrics, value, options):
+    gains = csr_matrix(gains, dtype=float)
+    ranked = se.Rankings.from_topk(lists, shape=gains.shape)
+    cutoff = int(metrics[5]) if metrics.startswith("ndcg") else 3
+    hits = se.evaluate(ranked, gains, f"num_rel_ret@{cutoff}").values(f"num_rel_ret@{cutoff}")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ev = se.evaluate(ranked, gains, metrics, **options)
+    assert ev[ev.metrics[0]] == value
+    said = [warning for warning in caught if "no list contains" in str(warning.message)]
+    assert len(said) == (not hits.any())

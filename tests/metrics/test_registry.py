@@ -1,6 +1,7 @@
 """The registry: metrics of other packages, and what is refused."""
 
 import pickle
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import EntryPoint
 
@@ -248,3 +249,33 @@ def test_refuses_values_that_are_not_one_number_in_blocks_too(wrong):
         se.evaluate(FOUR_LISTS, FOUR_GAINS, "all_users@2")
     with raises(InvalidMetricError, metric="all_users@2"):
         _ = in_blocks()[0]["all_users@2"]
+
+
+def test_a_package_that_fails_to_load_hides_no_metrics_from_other_threads(monkeypatch):
+    class Broken:
+        name = value = "broken"
+
+        def load(self):
+            se.register_metric("half", "registered before the failure")(lambda s: s.hits)
+            raise RuntimeError
+
+    def read():
+        while not done:
+            missing.update(known - REGISTRY.keys())
+
+    monkeypatch.setattr(registry, "entry_points", lambda **_: [Broken()])
+    monkeypatch.setattr(registry, "warn", lambda _: None)
+    known, missing, done = set(REGISTRY), set(), []
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(read)
+            for _ in range(1000):
+                registry.load_extensions.cache_clear()
+                registry.load_extensions()
+            done.append(True)
+    finally:
+        sys.setswitchinterval(interval)
+    assert missing == set()
+    assert "half" not in REGISTRY

@@ -1,5 +1,8 @@
 """Users whom a model was not trained on are folded in, and evaluated as by the model itself."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +12,7 @@ from implicit.cpu.bpr import BayesianPersonalizedRanking
 from implicit.nearest_neighbours import CosineRecommender
 from raising import raises, warns
 from scipy import sparse
+from systems import need_posix
 from threadpoolctl import threadpool_limits
 
 import sparse_eval as se
@@ -220,3 +224,35 @@ def test_functions_are_not_asked_about_users_they_do_not_know(holdout):
     for call in (se.recommend, se.fold_in, lambda *parts: se.evaluate_model(*parts, "ndcg@10")):
         with raises(UnsupportedModelError):
             call(model, holdout)
+
+
+IN_FORKS = """
+import os, signal, warnings
+import sparse_eval as se
+
+warnings.simplefilter("ignore")
+clicks = se.datasets.synthetic(n_users=300, n_items=100, seed=0)
+new, random = se.split.users(clicks, fraction=0.2, seed=0), se.split.random(clicks, seed=0)
+model = se.train_als(new.train, factors=4, iterations=2)
+model.num_threads = 2
+calls = [
+    lambda: se.evaluate_model(model, new, "ndcg@10", num_threads=2)["ndcg@10"],
+    lambda: se.fold_in(model, new, num_threads=2).user_factors.tobytes(),
+    lambda: se.evaluate_model(se.Recommender(model), random, "ndcg@10")["ndcg@10"],
+    lambda: se.recommend(se.Recommender(model), random, k=3)["item"].tolist(),
+]
+for call in calls:
+    expected = call()
+    child = os.fork()
+    if not child:
+        signal.alarm(60)  # ends a child that waits for OpenMP's threads
+        os._exit(call() != expected)
+    assert os.waitpid(child, 0)[1] == 0
+assert model.num_threads == 2
+"""
+
+
+@pytest.mark.long
+def test_processes_that_are_forked_after_training_get_the_same_numbers():
+    need_posix()
+    subprocess.run([sys.executable, "-c", IN_FORKS], check=True)

@@ -435,10 +435,10 @@ def test_intervals_are_drawn_on_one_scale(models, tmp_path):
 
 def test_random_lists_have_the_interval_of_their_draws():
     low, high = stats.t.interval(0.95, DRAWS - 1, 0.2, 0.01)
-    cell = _random_cell({"random": 0.2, "random_se": 0.01})
+    cell = _random_cell({"random": 0.2, "random_se": 0.01}, (0.0, 1.0))
     assert cell == {"mean": 0.2, "ci_low": pytest.approx(low), "ci_high": pytest.approx(high)}
     for exact in ({"random": 0.2, "random_se": 0.0}, {"random": None, "random_se": None}):
-        assert _random_cell(exact)["ci_low"] is None
+        assert _random_cell(exact, (0.0, 1.0))["ci_low"] is None
 
 
 def test_control_characters_are_escaped(models, tmp_path):

@@ -163,6 +163,38 @@ def test_refuses_factors_whose_scores_could_overflow(user, item):
         se.top_k((np.array([[0.0, 0.0], user]), np.array([item, [1.0, 1.0]])), 2)
 
 
+@pytest.mark.parametrize("candidates", [None, sparse.csr_matrix(np.ones((9, 40)))])
+def test_refuses_factors_whose_scores_lose_their_order(plain, candidates):
+    users, items = plain.users.astype(np.float64), plain.items.astype(np.float64)
+    users[:4] *= 1e-200
+    users[2] = 0.0  # cold
+    options = {"candidates": candidates}
+    expected = se.top_k((users, items), 3, **options)
+    found = se.top_k((users * 2.0**-100, items * 2.0**-50), 3, **options)  # no digit is lost
+    assert np.array_equal(found.ids, expected.ids)
+    small, held_out = (users, items * 1e-130), sparse.csr_matrix(np.ones((9, 40)))
+    for call in (
+        lambda: se.top_k(small, 3, **options),
+        lambda: se.ranks(small, held_out, **options),
+        lambda: se.evaluate_model(small, sparse.csr_matrix((9, 40)), held_out, "ndcg@3", **options),
+    ):
+        with raises(InvalidDataError):
+            call()
+    others = se.top_k(small, 3, users=[2, 4, 8], **options)
+    assert np.array_equal(others.ids, expected.ids[[2, 4, 8]])
+
+
+def test_scores_that_are_small_and_exact_keep_their_order():
+    items = np.ldexp([[1.0], [3.0], [2.0], [0.0]], -1074)  # of a few units of the last digit
+    assert se.top_k((np.array([[1.0]]), items), 4).ids.tolist() == [[1, 2, 0, 3]]
+    assert se.top_k((np.array([[0.5]]), items), 4, exclude=[0, 1]).ids.tolist() == [[2, 3]]
+    with raises(InvalidDataError):
+        se.top_k((np.array([[0.25]]), items), 4)
+    # A score that is lost next to others that are not.
+    items = np.array([[1e-200], [1e-150], [1.0]])
+    assert se.top_k((np.array([[1e-150]]), items), 3).ids.tolist() == [[2, 1, 0]]
+
+
 @pytest.mark.parametrize(
     "change",
     [
