@@ -46,6 +46,9 @@ def test_runs_are_trainings_and_evaluations_whose_values_are_pooled_by_user(cv):
         assert row["n_users"] == len(expected)
         assert row["ci_low"] < row["mean"] < row["ci_high"]
         assert row["interval"] == "pooled"
+    wide = cv.summary(1 - 1e-15)[["ci_low", "ci_high"]].dropna()  # would exceed the ranges
+    assert len(wide)
+    assert ((wide >= 0) & (wide <= 1)).all(axis=None)
 
 
 def test_differences_are_pooled_by_user(cv):
