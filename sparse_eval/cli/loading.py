@@ -348,8 +348,11 @@ class Tables:
         """The columns of users and of items."""
         return {"user": self.user or "user", "item": self.item or "item"}
 
-    def lists(self, path: Path, usual_ties: Ties) -> Any:
-        """Return the predictions of `evaluate`; the convention has `usual_ties`."""
+    def lists(self, path: Path, usual_ties: Ties) -> tuple[Any, bool]:
+        """Return the predictions of `evaluate`, and whether equal scores are averaged.
+
+        The convention, and therefore `evaluate`, has `usual_ties`.
+        """
         from ..inputs.paths import open_side
         from ..inputs.rankings import Rankings
         from ..inputs.trec import read_run
@@ -365,9 +368,11 @@ class Tables:
             raise InvalidDataError(
                 f"--ties orders equal scores, and {path} holds ranks; leave it out"
             )
+        averaged = order == "average" and not has_ranks
         if scan is None:
-            return read_run(path, ties=order) if kind is Kind.RUN else path
-        return scan if order == "item" else open_side(scan, order)  # a scan need not fit in memory
+            return read_run(path, ties=order) if kind is Kind.RUN else path, averaged
+        # A scan need not fit in memory.
+        return scan if has_ranks or order == usual_ties else open_side(scan, order), averaged
 
     def gains(self, path: Path) -> Any:
         """Return the validation data of `evaluate`."""

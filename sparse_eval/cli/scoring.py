@@ -358,10 +358,9 @@ def evaluate(
 
     recording.split = validation.absolute().name
     measuring.protocol()  # raises before files are read, which takes long
-    rankings = tables.lists(lists, convention_named(measuring.convention).ties)
-    tied = getattr(rankings, "last_positions", None) is not None
+    rankings, averaged = tables.lists(lists, convention_named(measuring.convention).ties)
     protocol = measuring.protocol(
-        averaged=tied and not rankings.relevant_last,
+        averaged=averaged,
         no_relevant=no_relevant,
         without_list=without_list,
     )
@@ -378,6 +377,7 @@ def evaluate(
         memory=execution.memory,
         progress=execution.bars,
     )
+    means = ev.mean()  # raises if no user counts
     if per_user:
         printing.table(ev.per_user.reset_index())
         if printing.for_people:
@@ -387,7 +387,7 @@ def evaluate(
         printing.evaluation(ev, out, data=data)  # csv and json hold one table
     name = escaped(lists.stem)
     recording.leave({name: ev}, name, {"file": escaped(lists)})
-    fail_if_under(bounds, ev.mean(), str(lists))
+    fail_if_under(bounds, means, str(lists))
 
 
 def recommend(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, Items
     from ..inputs.item_data import KeyedPropensity
+    from ..inputs.rankings import Ties
     from ..inputs.tables import RankingsScan, RelevanceScan, Table
     from ..metrics.request import Request
 
@@ -65,12 +66,15 @@ class RowsLoader:
         Where metrics depend on it.
     propensity : KeyedPropensity or None
         Where metrics weight hits by it.
+    ties : {"item", "item_descending", "average", "pessimistic"}
+        The order of equal scores.
     """
 
     columns: Columns
     catalogue: AnyArray | None = None
     largest_gain: float | None = None
     propensity: KeyedPropensity | None = None
+    ties: Ties = "item"
 
     @cached_property
     def digest(self) -> str | None:
@@ -104,7 +108,7 @@ class RowsLoader:
             name = columns.recs[2]
             values = orders_of(whole_column(recs, name), name, 0, ranks=columns.ranked)
             rows = Rows(users, items, list_users, list_items, values)
-            rankings = Rankings.of_rows(rows, ranked=columns.ranked)
+            rankings = Rankings.of_rows(rows, ranked=columns.ranked, ties=self.ties)
         gains = np.ones(len(truth))
         with _naming_row(truth, columns.truth, TRUTH):
             for name in columns.truth[2:]:
@@ -279,7 +283,8 @@ class TableSource(Source):
             if len(self.columns.truth) > 2:
                 largest = self.largest_gain()
         self.knows_items = catalogue is not None
-        return RowsLoader(self.columns, catalogue, largest, propensity)
+        ties = request.convention.ties
+        return RowsLoader(self.columns, catalogue, largest, propensity, ties)
 
     def item_columns(self) -> Iterable[tuple[Any, str]]:
         """Yield tables or batches with all items, and the name of their column."""

@@ -109,9 +109,9 @@ def evaluate(
     items : ItemData, optional
         Groups, vectors and propensities of items, for metrics that need them.
     convention : str, optional
-        Count as another library does: "trec_eval", "implicit", "ranx", …; see `Protocol`. Lists are
-        used unchanged: if a library orders equal scores differently, make the lists with the
-        ``ties=`` of `Rankings` or `sparse_eval.trec.read_run`.
+        Count as another library does: "trec_eval", "implicit", "ranx", …; see `Protocol`. Equal
+        scores in paths, tables and mappings are ordered as by this library. `Rankings` are used
+        unchanged: make them with the ``ties=`` of the library.
     keep : {"values", "lists", "totals"}
         "values" keeps the values of each user, and the lists if all users are evaluated at once in
         this process. "lists" keeps the same, and raises an error if it cannot keep the lists.
@@ -136,7 +136,8 @@ def evaluate(
     -------
     Evaluation
         With the lists and the values of each user, as far as `keep` keeps them. Its numbers are
-        bit-identical for any blocks and workers.
+        bit-identical for any blocks and workers. If no user counts, it has no numbers and reading
+        them raises an error, but it merges with evaluations of other users.
 
     Raises
     ------
@@ -145,10 +146,10 @@ def evaluate(
         missing, or one is not defined for lists with ``ties="average"``.
     InvalidDataError
         If a matrix is not valid for `Rankings.from_positions` or `Relevance.from_csr`, a row of a
-        table cannot be used, or groups or vectors do not cover the items. If no user has a relevant
-        item, or the sum of gains is not finite. If a list has unknown items and a metric counts
-        recommended or judged items. If a zero is stored in `validation` and the convention's
-        library counts it as relevant. If the values of the users do not fit into `memory`.
+        table cannot be used, or groups or vectors do not cover the items. If the sum of gains is
+        not finite. If a list has unknown items and a metric counts recommended or judged items. If
+        `validation` stores a zero or a fraction that the convention's library counts as another
+        gain. If the values of the users do not fit into `memory`.
     InvalidFileError
         If a file cannot be read.
     WorkerError
@@ -159,7 +160,8 @@ def evaluate(
     Warns
     -----
     UserWarning
-        If no list contains a relevant item, or no list has a rank 1. With `train`, if lists contain
+        If no list contains a relevant item, or no list has a rank 1. If auc or another metric of
+        all candidates is requested of lists of shown items only. With `train`, if lists contain
         seen items, relevant items were seen, or evaluated users have no training data. With
         `candidates`, if relevant or listed items are not candidates, or candidates are a sample of
         the catalogue.
@@ -215,13 +217,14 @@ def evaluate(
     relevance: Any = validation
     evaluation = None
     if not (isinstance(rankings, _OPENED) and isinstance(relevance, _OPENED)):
-        rankings, relevance = open_lists(rankings), open_truth(relevance)
+        ties = request.convention.ties
+        rankings, relevance = open_lists(rankings, ties), open_truth(relevance)
         if isinstance(rankings, RankingsScan) and isinstance(relevance, RelevanceScan):
             evaluation = _of_tables(request, execution, rankings, relevance, inputs)
         if evaluation is None:
             relevance = _made(open_side(relevance), validation, Relevance.from_csr)
             known = relevance if isinstance(relevance, Relevance) else None
-            rankings = open_side(rankings, relevance=known)
+            rankings = open_side(rankings, ties, known)
             rankings = _made(rankings, predictions, Rankings.from_positions)
     if evaluation is None and execution.whole:
         block = _block_of_all(rankings, relevance, inputs)

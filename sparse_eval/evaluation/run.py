@@ -32,9 +32,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from ..core.types import Booleans
     from ..inputs.rankings import Rankings
     from ..inputs.relevance import Relevance
     from ..inputs.side_data import SideData
+    from ..metrics.conventions import Convention
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
     from ..results.parts import CandidateCounts, SeenCounts
@@ -147,33 +149,52 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
     InvalidMetricError
         If a metric is undefined for lists with ``ties="average"``.
     InvalidDataError
-        If judged items or zeros are not what the metrics or the convention take.
+        If judged items or gains are not what the metrics or the convention take.
     """
     rankings, relevance = block.rankings, block.relevance
     if rankings.last_positions is not None:
+        is_tied = (rankings.last_positions > rankings.positions).any()
         for plan in request.plans:
             if not plan.definition.formula.averages_ties(plan.arguments):
-                raise InvalidMetricError(
-                    f"{plan.metric} has no expectation over tied items; make the lists with "
-                    'ties="item"'
-                )
+                if is_tied:
+                    raise InvalidMetricError(
+                        f"{plan.metric} has no expectation over tied items; make the lists with "
+                        'ties="item"'
+                    )
+                rankings = replace(rankings, gapped_positions=None, last_positions=None)
     if request.uses_judged and not block.knows_judged:
         check_judged_listed(rankings, relevance)
-    if request.convention.zeros == "error" and not relevance.states_irrelevant:
-        for entry in np.flatnonzero(relevance.gains == 0)[:1]:
+    _check_gains(request.convention, block)
+    aligned = _aligned(request, rankings, relevance, block.side_data)
+    about = block.first_row, block.retrieval, block.items_digest
+    return Measured.compute(request, aligned, num_threads, *about)
+
+
+def _check_gains(convention: Convention, block: Block) -> None:
+    """Raise if the library of a convention counts a stored gain as another one."""
+    relevance, library = block.relevance, convention.library
+    faults: list[tuple[Booleans, str]] = []
+    if convention.zeros == "error" and not relevance.states_irrelevant:
+        remedy = (
+            "counts every stored pair as relevant. Drop such pairs with min_value= above 0 before "
+            "the split, or with matrix.eliminate_zeros(), or set threshold= of "
+            "se.Relevance.from_csr"
+        )
+        faults.append((relevance.gains == 0, remedy))
+    if convention.cuts_gains and not relevance.binary:
+        remedy = "cuts gains to whole numbers. Pass numpy.floor(gains) to count as it does"
+        faults.append((relevance.gains != np.floor(relevance.gains), remedy))
+    for is_fault, remedy in faults:
+        for entry in np.flatnonzero(is_fault)[:1]:
             row = int(np.searchsorted(relevance.indptr, entry, side="right")) - 1
             first_row = block.first_row if relevance.users is None else 0
             user = label_of(relevance.users, first_row + row)
             item = label_of(relevance.items_index, int(relevance.items[entry]))
+            gain = f"{relevance.gains[entry]:g}" if relevance.gains[entry] else "a zero"
             raise InvalidDataError(
-                f"validation stores a zero for user {user!r} and item {item!r}, and "
-                f"{request.convention.library} counts every stored pair as relevant. Drop such "
-                "pairs with min_value= above 0 before the split, or with matrix.eliminate_zeros(), "
-                "or set threshold= of se.Relevance.from_csr"
+                f"validation stores {gain} for user {user!r} and item {item!r}, and {library} "
+                f"{remedy}"
             )
-    aligned = _aligned(request, rankings, relevance, block.side_data)
-    about = block.first_row, block.retrieval, block.items_digest
-    return Measured.compute(request, aligned, num_threads, *about)
 
 
 def one_user(request: Request, block: Block, user: Hashable) -> Aligned:
@@ -355,6 +376,8 @@ def warn_of_mistakes(evaluation: Evaluation) -> None:
     InvalidDataError
         If all relevant items are in the training data, so nothing can be found.
     """
+    if not evaluation.n_users:  # a block to be merged with others
+        return
     if evaluation.seen is not None:
         _check_seen(evaluation, evaluation.seen)
     if evaluation.candidates is not None:
@@ -380,6 +403,12 @@ def warn_of_mistakes(evaluation: Evaluation) -> None:
             "the lists contain fewer items than the catalogue, and train= is missing. auc, "
             "percentile_rank and mean_rank count all unlisted items as candidates. Pass train= to "
             "exclude seen items"
+        )
+    if n_users >= _ENOUGH and evaluation.ranks_shown_items:
+        warn(
+            "the lists contain every relevant item and less than half of the candidates, as lists "
+            "of shown items do. auc, gauc, percentile_rank and mean_rank count all other items as "
+            "ranked below. Use auc(among=list), or pass the shown items as candidates="
         )
     first = evaluation.first_ranks
     if first is not None and first.smallest > 1 and first.has_others:

@@ -131,16 +131,17 @@ def _is_number(text: str) -> bool:
     return not math.isnan(parse_number(text))
 
 
-def open_lists(side: Any) -> Any:
+def open_lists(side: Any, ties: Ties = "item") -> Any:
     """Return recommendations.
 
-    Paths are opened; tables and folders of arrays stay on disk. Frames become tables; mappings and
-    lists of lists become `Rankings`. Anything else is returned unchanged.
+    Paths are opened; tables and folders of arrays stay on disk. Frames and mappings become tables;
+    runs, with ties ordered by `ties`, and lists of lists become `Rankings`. Anything else is
+    returned unchanged.
     """
     if isinstance(side, str | Path):
         kind = kind_of(side)
         if kind is Kind.RUN:
-            return read_run(side)
+            return read_run(side, ties=ties)
         if kind.is_table:
             return Rankings.scan(side)
         expected = "recommendations: positions of users × items, a run or a table"
@@ -151,7 +152,7 @@ def open_lists(side: Any) -> Any:
         rows = rows_of_columns(side)
         return Rankings.scan(side if rows is None else rows)
     if isinstance(side, Mapping):
-        return Rankings.from_frame(rows_by_user(side, "predictions", "score"))
+        return Rankings.scan(rows_by_user(side, "predictions", "score"))
     if isinstance(side, list | tuple) and len(side) and isinstance(side[0], list | tuple):
         return Rankings.from_topk(side)
     return side

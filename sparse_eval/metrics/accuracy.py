@@ -395,9 +395,11 @@ def _expected_auc(s: ExpectedStatistics, among: str, weights: str, gamma: float 
     if weights == "none":
         return auc(s, among, weights, gamma)
     # On average, half of the misses are below an item that a list can hold, for any length of the
-    # list. Below any other item are half of the misses behind the list.
+    # list. Below any other item are half of the misses behind the list. Misses that no list can
+    # hold are behind it.
     n_misses, listed = s.candidates - s.n_relevant, s.chances.gain
     behind = (s.all_gain - listed) * (n_misses - s.list_length + s.hits) / n_misses
+    behind += s.gain * (n_misses + s.chances.n_hits - s.chances.n_candidates) / n_misses
     return (listed + behind) / (2 * s.n_relevant)
 
 

@@ -80,10 +80,14 @@ class Convention:
         An item stored with a zero in the validation data is not relevant. Or it is a hit of gain 1
         in the sums over the list, and never part of n or of the ideal list. Or it raises an error,
         because the library counts it as relevant.
+    cuts_gains : bool
+        Whether the library cuts gains to whole numbers. A fraction raises an error then: half stars
+        would lose their halves, and a weight below 1 its item.
     whole_catalogue : bool
-        Whether seen items are candidates too.
+        Whether seen items are candidates too. They are in no list, and in no random list.
     ties : {"item", "item_descending", "average", "pessimistic"}
-        How lists should order equal scores, as in `Rankings.from_scores`.
+        The order of equal scores, as in `Rankings.from_scores`, in files, tables and mappings that
+        are opened for an evaluation by this convention.
     uncut : mapping of str to {"lists", "candidates"}
         Metrics that the library only computes without a cut-off, and whether it computes them on
         lists as given or on the ranking of all candidates.
@@ -106,6 +110,7 @@ class Convention:
     without_list: Literal["exclude", "zero"] = "zero"
     exceptions: Exceptions = field(default_factory=Exceptions)
     zeros: Literal["miss", "hit", "error"] = "miss"
+    cuts_gains: bool = False
     whole_catalogue: bool = False
     ties: Ties = "item"
     uncut: Mapping[str, str] = field(default_factory=dict)
@@ -198,9 +203,13 @@ _RULES: dict[str, tuple[str, Mapping[Any, str]]] = {
             "miss": "not relevant",
         },
     ),
+    "cuts_gains": (
+        "gains that are fractions",
+        {True: "an error, as the library cuts them to whole numbers", False: "count as they are"},
+    ),
     "whole_catalogue": ("candidates", {True: "all items", False: "items not seen in train"}),
     "ties": (
-        "equal scores (ties= of Rankings and read_run)",
+        "equal scores in files, tables and mappings",
         {
             "item": "lower id first",
             "item_descending": "higher id first",
@@ -245,6 +254,7 @@ CONVENTIONS: dict[str, Convention] = {
             without_list="exclude",
             ties="item_descending",
             uncut=dict.fromkeys(("bpref", "infap", "iprec_at_recall", "mrr"), "lists"),
+            cuts_gains=True,
             notes=(
                 "-c is without_list='zero', -J judged_only=True, -M N Rankings.head(N)",
                 "-l N is threshold=N, which takes smaller gains out of ndcg too, as -l does not",
@@ -419,6 +429,7 @@ CONVENTIONS: dict[str, Convention] = {
             "TensorFlow Recommenders 0.7.7, FactorizedTopK",
             options={"recall": {"average": "micro"}},
             whole_catalogue=True,
+            zeros="error",
             notes=(
                 "its top_k_categorical_accuracy is recall",
                 "what users have seen is recommended again: give filter_seen=False",
@@ -430,6 +441,7 @@ CONVENTIONS: dict[str, Convention] = {
             "lightgcn",
             "LightGCN's code",
             options=_BINARY_GAIN,
+            zeros="error",
             notes=(
                 "its map is of the code for TensorFlow: that for PyTorch has none",
                 "MRRatK_r of the code for PyTorch is not the reciprocal rank",
@@ -512,6 +524,7 @@ CONVENTIONS: dict[str, Convention] = {
             "Spark 4.3.0, RankingMetrics",
             options=_BINARY_GAIN | _MAP_MIN,
             no_relevant="zero",
+            zeros="error",
             notes=(
                 "with relevance values its ndcgAt is ndcg(gain=exp)",
                 "relevance values are not read from Python: its ndcgAt is binary there",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ..inputs.candidates import Estimator
     from .conventions import Convention
     from .plan import Plan
+    from .random_baseline import ExpectedStatistics
 
 #: The weight of the variance, as chosen by Krichene and Rendle.
 GAMMA = 0.01
@@ -99,7 +100,7 @@ def _definition(plan: Plan, row: int, of_all: _Tables, corrected: Estimator) -> 
         values[missed] = _values(plan, last.astype(np.float64), last)
         return values
 
-    def expected(s: Any, **_: Any) -> Floats:
+    def expected(s: ExpectedStatistics, **_: Any) -> Floats:
         sizes, populations = s.candidates - 1, s.population
         total, count = np.zeros((2, len(sizes)))
         for place in range(int(sizes.max(initial=-1)) + 1):
@@ -107,8 +108,9 @@ def _definition(plan: Plan, row: int, of_all: _Tables, corrected: Estimator) -> 
             ranks = np.full(np.count_nonzero(reached), place + 1.0)
             total[reached] += estimate(ranks, sizes[reached], populations[reached])
             count += reached
-        values: Floats = total / count
-        return values
+        # No list can hold a seen item, so that it is missed, as in the formula.
+        last = _values(plan, populations.astype(np.float64), populations)
+        return np.where(s.chances.n_hits > 0, total / count, last)
 
     uses = tuple(dict.fromkeys((*plan.definition.uses, "candidates", "population", "hits")))
     new = replace(

@@ -422,11 +422,6 @@ class Aligned:
             return self.relevance.gains
         return np.where(self.relevance.gains > 0, self.weights, 0.0)
 
-    @cached_property
-    def n_candidates(self) -> Integers:
-        """The number of candidates of every user, see `count_candidates`."""
-        return self.count_candidates(0, self.n_users)
-
     def count_candidates(self, first: int, last: int) -> Integers:
         """Count the items that can be recommended to each of the users from `first` to `last`.
 
@@ -436,7 +431,7 @@ class Aligned:
         side_data, users = self.side_data, np.arange(first, last)
         if side_data.candidates is None:
             return self.count_population(first, last)
-        own = eligible_items(side_data.n_items, self._seen(users), side_data.candidates, users)
+        own = self.eligible_items(users, seen=self.convention.whole_catalogue)
         lists = self.rankings.part(first, last)
         relevant = self.relevance.part(first, last)
         gains = self.hit_gains[0][slice(*self.relevance.indptr[[first, last]])]
@@ -462,36 +457,16 @@ class Aligned:
         count_unseen_candidates(seen, relevant, self.hit_gains[0], lists, n_items, counts)
         return counts
 
-    def _seen(self, users: Integers) -> tuple[Integers, Items] | None:
-        """Return the items to exclude from the candidates of some users, None if there are none."""
-        training = self.side_data.training
-        return None if training is None or self.convention.whole_catalogue else training.seen(users)
+    def eligible_items(self, users: Integers, *, seen: bool = False) -> Eligible:
+        """Return the items that can be recommended to some users, with `seen` also seen items."""
+        side_data, training = self.side_data, self.side_data.training
+        excluded = None if seen or training is None else training.seen(users)
+        return eligible_items(side_data.n_items, excluded, side_data.candidates, users)
 
     @cached_property
-    def eligible(self) -> Eligible | None:
-        """The eligible items of each user, None if no candidates are given."""
-        candidates = self.side_data.candidates
-        if candidates is None:
-            return None
-        everyone = np.arange(self.n_users)
-        return eligible_items(self.side_data.n_items, self._seen(everyone), candidates, everyone)
-
-    @cached_property
-    def n_drawn(self) -> Integers:
-        """The number of items that each random list is drawn from.
-
-        Without `candidates`, this includes relevant items that were seen, as in `n_candidates`.
-        """
-        return self.n_candidates if self.eligible is None else self.eligible.counts
-
-    @cached_property
-    def drawn_hits(self) -> Booleans:
-        """Whether each stored item would be a hit, and a random list can hold it."""
-        is_hit: Booleans = self.hit_gains[0] > 0
-        if self.eligible is None:
-            return is_hit
-        rows = np.repeat(np.arange(self.n_users), np.diff(self.relevance.indptr))
-        return is_hit & self.eligible.contain(rows, self.relevance.items)
+    def eligible(self) -> Eligible:
+        """The items that can be recommended to each user."""
+        return self.eligible_items(np.arange(self.n_users))
 
     def with_relevant(self, kept: Booleans) -> Aligned:
         """Return the lists together with only some entries of the relevance."""

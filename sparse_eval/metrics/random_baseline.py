@@ -1,9 +1,10 @@
 """The random baseline: the value of each metric if every user's list were drawn at random.
 
-All orders of a user's candidates are equally likely. The candidates are the catalogue or the given
-candidates, without the items that the user has seen. A list has k items or, without a cut-off, the
-length of the user's own list. The sums over users are exact, and the draws for a user depend only
-on the user. So the baseline computed in blocks of users has the same bits as for all users at once.
+All orders of a user's eligible items are equally likely. These are the catalogue or the given
+candidates, without the items that the user has seen; relevant items that were seen are in no list.
+A list has k items or, without a cut-off, the length of the user's own list. The own list has no
+other influence. The sums over users are exact, and the draws for a user depend only on the user. So
+the baseline computed in blocks of users has the same bits as for all users at once.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ..kernels.catalogue import draw_ranks
 from ..kernels.hits import first_hit_chances
 from ..kernels.statistics import AT, NAMES
 from .conventions import MOST_SLOTS
-from .lists import RandomLists, eligible_items
+from .lists import RandomLists
 from .measure import (
     MetricColumns,
     discount_tables,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ..core.types import Floats, Hashes, Integers
-    from .lists import Aligned
+    from .lists import Aligned, Eligible
     from .plan import Plan
 
 
@@ -119,6 +120,8 @@ def random_totals(
         together, such as coverage, are left out.
     """
     totals: list[RandomSums | Expectation | None] = [None] * len(plans)
+    rankings = aligned.rankings  # of which only the lengths are kept
+    aligned = replace(aligned, rankings=rankings.keep(np.zeros(len(rankings.items), bool)))
     exact = [row for row, plan in enumerate(plans) if is_exact(plan)]
     columns = _expected_columns(aligned, [plans[row] for row in exact])
     for number, row in enumerate(exact):
@@ -155,12 +158,14 @@ def is_exact(plan: Plan) -> bool:
 
 
 def _summed(draws: Sequence[MetricColumns], row: int, users: Integers) -> RandomSums:
-    """Sum a row of each draw over some users."""
-    values = tuple(columns.moments(row, users) for columns in draws)
-    if row not in draws[0].denominators:
-        return RandomSums(values)
-    below = (Moments.of(columns.denominators[row][users], squares=False) for columns in draws)
-    return RandomSums(values, tuple(below))
+    """Sum a row of each draw over the users with a defined value."""
+    values, below = [], []
+    for columns in draws:
+        defined = users[~np.isnan(columns.values[row, users])]
+        values.append(columns.moments(row, defined))
+        if row in columns.denominators:
+            below.append(Moments.of(columns.denominators[row][defined], squares=False))
+    return RandomSums(tuple(values), tuple(below))
 
 
 def _count_as_zero(
@@ -176,27 +181,30 @@ def _count_as_zero(
 def _expected_columns(aligned: Aligned, plans: Sequence[Plan]) -> MetricColumns:
     """Apply formulas to the expectations of the statistics, a block of users at a time."""
     columns = MetricColumns.empty(plans, aligned.n_users)
-    for view in dict.fromkeys(plan.view for plan in plans):
-        rows = [row for row, plan in enumerate(plans) if plan.view == view]
-        part = aligned.of(view)
-        if part is not aligned and not view.judged:  # with the same candidates
-            part.__dict__["n_candidates"] = aligned.n_candidates
-        chosen = [plans[row] for row in rows]
-        for first in range(0, part.n_users, BLOCK):
-            last = min(first + BLOCK, part.n_users)
-            with np.errstate(divide="ignore", invalid="ignore"):  # users without relevant items
-                for k, statistics in _expected_statistics(part, first, last, chosen):
+    views: dict[View, list[int]] = {}
+    for row, plan in enumerate(plans):
+        views.setdefault(plan.view, []).append(row)
+    parts = [(aligned.of(view), rows) for view, rows in views.items()]
+    for first in range(0, aligned.n_users, BLOCK):
+        last = min(first + BLOCK, aligned.n_users)
+        eligible = aligned.eligible_items(np.arange(first, last))
+        for part, rows in parts:
+            chosen = [plans[row] for row in rows]
+            # Users without relevant items, or without eligible ones.
+            with np.errstate(divide="ignore", invalid="ignore"):
+                for k, statistics in _expected_statistics(part, eligible, first, last, chosen):
                     for row, plan in zip(rows, chosen, strict=True):
                         if plan.metric.k == k:
                             of = plan.definition.formula
                             value = (of.expected or of.function)(statistics, **plan.arguments)
                             columns.store(row, first, last, value, plan.metric)
-        _count_as_zero(part, columns, chosen, rows)
+    for part, rows in parts:
+        _count_as_zero(part, columns, [plans[row] for row in rows], rows)
     return columns
 
 
 def _expected_statistics(
-    aligned: Aligned, first: int, last: int, plans: Sequence[Plan]
+    aligned: Aligned, eligible: Eligible, first: int, last: int, plans: Sequence[Plan]
 ) -> Iterator[tuple[int, ExpectedStatistics]]:
     """Yield each cut-off of the plans with the expectations for a block of users."""
     convention, relevance, size = aligned.convention, aligned.relevance, last - first
@@ -204,19 +212,22 @@ def _expected_statistics(
     indptr = relevance.indptr[first : last + 1]
     entries = slice(indptr[0], indptr[-1])
     rows = np.repeat(np.arange(size), np.diff(indptr))
-    gains = np.where(aligned.drawn_hits[entries], aligned.hit_gains[0][entries], 0.0)
+    reachable = eligible.contain(rows, relevance.items[entries])
+    gains = np.where(reachable, aligned.hit_gains[0][entries], 0.0)
     n_hits = np.bincount(rows[gains > 0], minlength=size)
     gain = np.bincount(rows, gains, size).astype(np.float64)
     raised = elementary.exp2m1(gains) if exponential else gains
     exp_gain = np.bincount(rows, raised, size).astype(np.float64)
     values: dict[str, Any] = {
-        "candidates": aligned.n_candidates[first:last],
         "all_gain": np.bincount(rows, aligned.relevant_gains[entries], size),
         "largest_gain": aligned.largest_gain,
     }
-    if aligned.side_data.candidates is not None:
+    uses = frozenset().union(*(plan.uses for plan in plans))
+    if "candidates" in uses:
+        values["candidates"] = aligned.count_candidates(first, last)
+    if "population" in uses:
         values["population"] = aligned.count_population(first, last)
-    lengths, n_drawn = aligned.rankings.lengths[first:last], aligned.n_drawn[first:last]
+    lengths, n_drawn = aligned.rankings.lengths[first:last], eligible.counts
     for k in sorted({plan.metric.k for plan in plans}):
         depths = np.minimum(lengths if k == FULL_LIST else k, n_drawn)
         deepest = max(int(depths.max(initial=1)), int(np.diff(indptr).max(initial=0)))
@@ -245,9 +256,8 @@ def _expected_lists(
     formula = plan.definition.formula.expected
     if formula is None:
         return None
-    shape = aligned.rankings.shape
-    empty = replace(aligned, rankings=Rankings.from_topk(np.empty((0, 1), np.int32), shape=shape))
-    lists = empty.lists(plan.metric.k, users)
+    no_lists = replace(aligned.rankings, lengths=np.zeros(aligned.n_users, np.int64))
+    lists = replace(aligned, rankings=no_lists).lists(plan.metric.k, users)
     depths = aligned.rankings.lengths[users] if plan.metric.cutoff is None else plan.metric.k
     random = RandomLists(lists, np.broadcast_to(depths, len(users)))
     with np.errstate(divide="ignore", invalid="ignore"):  # users who have seen everything
@@ -280,7 +290,7 @@ def _of_drawn(
     totals: list[RandomSums | Expectation] = []
     for row, plan in enumerate(plans):
         if plan.definition.per_user:
-            totals.append(_summed_where_defined(measured, row, users[row]))
+            totals.append(_summed(measured, row, users[row]))
         else:
             means = np.array(overall[row])
             error = float(means.std(ddof=1)) / math.sqrt(len(means))
@@ -288,24 +298,14 @@ def _of_drawn(
     return totals
 
 
-def _summed_where_defined(draws: list[MetricColumns], row: int, users: Integers) -> RandomSums:
-    """Sum a row of each draw over the users with a defined value."""
-    sums = [
-        _summed([columns], row, users[~np.isnan(columns.values[row, users])]) for columns in draws
-    ]
-    below = tuple(one.denominators[0] for one in sums if one.denominators)
-    return RandomSums(tuple(one.values[0] for one in sums), below)
-
-
 def _draw_ranks(aligned: Aligned, whole: bool, depth: int, keys: Hashes, seed: int) -> Rankings:
     """Draw the ranks of the items that can be hits; statistics need no other ranks.
 
     If `whole`, lists have the lengths of the users' own lists, otherwise `depth` items.
     """
-    relevance = aligned.relevance
-    candidates = aligned.n_drawn
+    relevance, candidates = aligned.relevance, aligned.eligible.counts
     rows = np.repeat(np.arange(aligned.n_users), np.diff(relevance.indptr))
-    hit = aligned.drawn_hits
+    hit = (aligned.hit_gains[0] > 0) & aligned.eligible.contain(rows, relevance.items)
     rows, items = rows[hit], relevance.items[hit]
     counts = np.bincount(rows, minlength=aligned.n_users)
     indptr = indptr_from_counts(counts)
@@ -334,12 +334,8 @@ def _draw_lists(
     deepest = min(int(lengths.max(initial=1)) if whole else depth, side_data.n_items)
     if deepest * n_users > _MOST_ITEMS:
         return None
-    eligible, everyone = aligned.eligible, np.arange(n_users)
-    if eligible is None:
-        seen = None if side_data.training is None else side_data.training.seen(everyone)
-        eligible = eligible_items(side_data.n_items, seen, None, everyone)
     numbers = uniforms(keys, np.full(n_users, deepest), seed).reshape(n_users, deepest)
-    ids = eligible.draw(numbers)
+    ids = aligned.eligible.draw(numbers)
     if whole:
         ids[np.arange(deepest) >= lengths[:, None]] = -1
     return Rankings.from_topk(ids, shape=(n_users, side_data.n_items))
@@ -347,16 +343,16 @@ def _draw_lists(
 
 @dataclass(frozen=True)
 class Chances:
-    """The candidates that each user's random list of m items is drawn from.
+    """The eligible items that each user's random list of m items is drawn from.
 
     Attributes
     ----------
     n_candidates : ndarray of int64
-        C, the number of candidates; all their orders are equally likely.
+        C, the number of eligible items; all their orders are equally likely.
     depths : ndarray of int64
         m <= C, the length of the list.
     n_hits : ndarray of int64
-        The number of candidates that are hits.
+        The number of eligible items that are hits.
     gain, exp_gain : ndarray of float64
         The sums of g and of 2^g − 1 over the hits.
     discount_sum : ndarray of float64
@@ -423,7 +419,7 @@ class ExpectedStatistics(Statistics):
         """Compute the expectations at cut-off `k`.
 
         `others` are the attributes that do not depend on the order of the list. As in the formulas,
-        `candidates` include relevant items that no list can hold.
+        `candidates` include relevant items that no list can hold, and `chances` do not.
         """
         c, m = chances, chances.depths
         n_hits = c.n_hits.astype(np.float64)

@@ -246,7 +246,7 @@ class Request:
         if not (request.largest_cutoff or whole):
             raise InvalidMetricError(
                 f"{request.metrics[0]} has no cut-off, so the length of the lists is unknown. Add "
-                "a metric such as 'ndcg@10', or evaluate se.ranks(model, validation, seen=train)"
+                "a metric whose cut-off is that length, such as 'ndcg@1000'"
             )
         return request
 

@@ -118,7 +118,10 @@ def evaluate_model(
         fewer unseen items. They contain all unseen items if a metric has no cut-off.
         ``ev.retrieval`` records how the rankings were made and how many hits are tied. It also
         counts relevant items that no list can contain because they were seen in training, and users
-        and items without factors. Users without relevant items get no list, under any convention.
+        and items without factors. Users without relevant items get a list only if it counts: by
+        ``no_relevant="zero"``, ``"judged"`` if zeros are stored for them, or a convention whose
+        metrics of recommended items count every list. If no user counts, the evaluation has no
+        numbers, but merges with evaluations of other users.
 
     Raises
     ------
@@ -130,8 +133,7 @@ def evaluate_model(
     InvalidDataError
         If `train` does not have the model's users and items, or `validation` is larger than
         `train`. If a score is not finite (the error names user and item), or a square matrix could
-        be scores or item-item weights. If one of `users` is unknown, or none of them has a held-out
-        item.
+        be scores or item-item weights. If one of `users` is unknown.
     InvalidMetricError
         If a metric is unknown, or needs other rankings than another metric.
     WorkerError, MissingExtraError

@@ -251,11 +251,6 @@ def match_sides(
         held = replace(held, users=own_users)
         user_rows = first[first < n_known]
         n_known = len(user_rows)
-    if chosen is not None and not held.n_relevant.any():
-        raise InvalidDataError(
-            f"none of the {held.shape[0]} chosen users has a held-out item, so there is "
-            "nothing to evaluate"
-        )
     relevant = held.items[held.gains > 0]
     n_unknown_users = int(np.count_nonzero(held.n_relevant[n_known:]))
     n_unknown_items = len(np.unique(relevant[relevant >= n_items]))

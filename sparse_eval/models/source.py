@@ -33,7 +33,7 @@ from ..retrieval.ranker import Options
 from .accepted import as_model, warn_of_zeros
 from .fold_in import with_new_users
 from .identifiers import has_other_data, warn_of_other_data, warn_without_ids
-from .inputs import match_sides, name_of, open_held_out, open_train, within
+from .inputs import match_sides, name_of, open_relevance, open_train, within
 from .model import Factors
 from .recommender import recommend_lists
 
@@ -368,7 +368,7 @@ class ModelSource(RowSource):
             validation = _sliceable(validation, "the validation matrix")
             is_read = is_read or {*labels_of(train), *labels_of(validation)} != {None}
         if is_read:
-            train, validation = open_train(train), open_held_out(validation)
+            train, validation = open_train(train), open_relevance(validation)
             warn_of_zeros(opened, train)
         opened = opened.bound(train)
         largest = largest_gain(validation) if request.needs_largest_gain else None

@@ -17,6 +17,7 @@ from ..core.files import as_input, as_path, replacing, write_parquet
 from ..core.messages import warn
 from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.axes import Axis
+from ..inputs.candidates import mark_seen
 from .comparison import compare
 from .decisions import Margin, users_needed
 from .details import explain, make_record, precision_recall, row_of_user, to_dict
@@ -71,6 +72,20 @@ class Evaluated(Scores):
     retrieval: Retrieval | None = None
     first_ranks: FirstRanks | None = None
     has_lists: bool = False
+
+    def _check_counted(self) -> None:
+        """Raise if no user counts: only together with other users has this block numbers."""
+        if not self.n_users:
+            listed = ", and a list" if self.request.without_list == "exclude" else ""
+            raise InvalidDataError(
+                f"none of the {self.n_skipped} users has a relevant item (a stored value above 0)"
+                f"{listed}. If these users are one block of several, merge it with the others"
+            )
+
+    def __getitem__(self, name: str | Metric) -> float:
+        """Return the mean of a metric over the evaluated users, or its one number."""
+        self._check_counted()
+        return super().__getitem__(name)
 
     @property
     def _values(self) -> Measured | UserValues:
@@ -366,7 +381,13 @@ class Evaluated(Scores):
         dict of str to float
             By canonical name, in the order requested. Each sum is rounded once, so that it does not
             depend on the order of the users. NaN for a metric that is defined for none of them.
+
+        Raises
+        ------
+        InvalidDataError
+            If no user counts. Such an evaluation has no numbers, but it can be merged.
         """
+        self._check_counted()
         return {name: self._value(row) for row, name in enumerate(self.names)}
 
     def replicates(self, name: str | Metric) -> Floats:
@@ -522,7 +543,34 @@ class Evaluated(Scores):
         n_items, least = block.aligned.side_data.n_items, lengths.min()
         if least == lengths.max() or not least < n_items < 2 * lengths.mean():
             return False
-        return any("candidates" in plan.definition.uses for plan in self.request.plans)
+        return self._counts_unlisted
+
+    @property
+    def ranks_shown_items(self) -> bool:
+        """Whether lists of shown items are counted against the whole catalogue.
+
+        Such lists contain every relevant item, but less than half of the candidates: more than half
+        is a full ranking, see `leaves_candidates_out`. Lists that end at k miss relevant items.
+        """
+        block = self._measured
+        if block is None or self.retrieval or self.candidates or not self._counts_unlisted:
+            return False
+        aligned = block.aligned
+        rankings, relevance = aligned.rankings, aligned.relevance
+        n_candidates = aligned.count_candidates(0, aligned.n_users)
+        if 2 * rankings.lengths[block.counted].sum() >= n_candidates[block.counted].sum():
+            return False
+        relevant = relevance.keep(relevance.gains > 0)
+        found = mark_seen(rankings.indptr, rankings.items, relevant.indptr, relevant.items)
+        return int(np.count_nonzero(found)) == len(relevant.items)
+
+    @property
+    def _counts_unlisted(self) -> bool:
+        """Whether a metric counts candidates that are not listed."""
+        return any(
+            "candidates" in plan.definition.uses and plan.arguments.get("among") != "list"
+            for plan in self.request.plans
+        )
 
 
 class Evaluation(Evaluated):
@@ -607,12 +655,6 @@ class Evaluation(Evaluated):
         self._known_replicates = {}
         if measured is not None:
             measured.overall  # noqa: B018 - raise eagerly, not on first read
-        if not self.n_users:
-            listed = ", and a list" if request.without_list == "exclude" else ""
-            raise InvalidDataError(
-                f"none of the {self.n_skipped} users has a relevant item (a stored value above 0)"
-                f"{listed}"
-            )
 
     @cached_property
     def _parts(self) -> tuple[Part, ...]:
@@ -671,7 +713,7 @@ class Evaluation(Evaluated):
         Raises
         ------
         InvalidDataError
-            If `level` is not between 0 and 1.
+            If `level` is not between 0 and 1, or no user counts.
 
         Warns
         -----
@@ -701,6 +743,7 @@ class Evaluation(Evaluated):
         .. [3] L. Kish, "Survey Sampling", Wiley, 1965, section 11.7.
         """
         level = check_fraction("level", level)
+        self._check_counted()
         if few := few_users(self):
             warn(few)
         return self._summarize(level)
@@ -861,7 +904,9 @@ class Evaluation(Evaluated):
     @cached_property
     def record(self) -> dict[str, Any]:
         """The details that the page shows with the numbers, see `sparse_eval.results.details`."""
-        return make_record(self._measured) if self._saved_record is None else self._saved_record
+        if self._saved_record is not None:
+            return self._saved_record
+        return make_record(self._measured if self.n_users else None)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the values of the users, ready for JSON. The keys are stable."""
@@ -1202,6 +1247,8 @@ class Evaluation(Evaluated):
         return self._show("pipe")
 
     def __repr__(self) -> str:
+        if not self.n_users:
+            return f"<Evaluation: 0 users, {self.n_skipped} left out>"
         shown = ", ".join(f"{self.shown(name)} {self[name]:.4f}" for name in self.names[:4])
         more = f", and {len(self.names) - 4} more" if len(self.names) > 4 else ""
         return f"<Evaluation: {self.n_users} users, {self.n_skipped} left out; {shown}{more}>"

@@ -260,9 +260,8 @@ class Measured:
         aligned, candidates = self.aligned, self.aligned.side_data.candidates
         if candidates is None:
             return None
-        hashes, eligible = self._candidate_hashes, aligned.eligible
+        hashes = self._candidate_hashes
         assert hashes is not None  # noqa: S101 - there are candidates
-        assert eligible is not None  # noqa: S101 - likewise
         relevance, rankings = aligned.relevance, aligned.rankings
         is_relevant = relevance.gains > 0
         outside = ~candidates.hold(relevance.indptr, relevance.items)
@@ -270,7 +269,7 @@ class Measured:
         return CandidateCounts(
             candidates.kind,
             self.n_counted,
-            int(eligible.counts[self.counted].sum()),
+            int(aligned.eligible.counts[self.counted].sum()),
             int(np.count_nonzero(outside & is_relevant)),
             int(np.count_nonzero(listed)),
             int(np.count_nonzero(is_relevant)),

@@ -195,7 +195,7 @@ def summarize(scores: Scores, random: RandomTotals | None, level: float) -> pd.D
         interval = scores._interval(row, mean, level)
         expected = expectation(scores, random, row) or UNKNOWN
         lift = _lift(mean, expected.mean, scores.request.plans[row])
-        beside = [baseline[name] for baseline in scores.baselines.values()]
+        beside = [of._value(of._row_of(name)) for of in scores.baselines.values()]
         counts = (n_users, everybody - n_users)
         among = () if scores.candidates is None else (scores.candidates.kind,)
         rows.append((mean, scores._std(row), *interval, *expected, lift, *beside, *counts, *among))
@@ -268,8 +268,8 @@ def _columns(scores: Scores, random: RandomTotals | None) -> list[Any]:
         ("95 % interval", "left", [one.text() for one in intervals]),
         ("random", "decimal", [number(one.mean) if one else "" for one in expected]),
         *(
-            (name, "decimal", [number(baseline[metric]) for metric in names])
-            for name, baseline in scores.baselines.items()
+            (name, "decimal", [number(of._value(of._row_of(metric))) for metric in names])
+            for name, of in scores.baselines.items()
         ),
         ("users", "right", [f"{count:,}" if differ else "" for count in counts]),
     ]

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from raising import raises
+from raising import raises, warns
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -67,7 +67,39 @@ def test_nobody_to_evaluate():
     for truth, keep in product(nothing, ("values", "totals")):
         lists = LISTS if truth.shape[0] else se.Rankings.from_topk(np.empty((0, 2), int))
         with raises(InvalidDataError):
-            se.evaluate(lists, truth, "ndcg@2", keep=keep)
+            se.evaluate(lists, truth, "ndcg@2", keep=keep).mean()
+
+
+def shown(n_users=30, n_items=50, n=10):
+    """Return lists of shown items, and which of these were clicked."""
+    rng = np.random.default_rng(0)
+    items = rng.permuted(np.tile(np.arange(n_items), (n_users, 1)), axis=1)[:, :n]
+    clicked = (np.arange(n) % 3 == 0) * 1.0
+    rows, gains = np.repeat(np.arange(n_users), n), np.tile(clicked, n_users)
+    truth = csr_matrix((gains, (rows, items.ravel())), (n_users, n_items))
+    return items, truth
+
+
+@pytest.mark.parametrize("metric", ["auc", "auc@5", "gauc", "mean_rank", "percentile_rank"])
+def test_warns_if_the_rest_of_the_catalogue_counts_as_ranked_below_shown_items(metric):
+    items, truth = shown()
+    lists = se.Rankings.from_topk(items, shape=truth.shape)
+    with warns():
+        se.evaluate(lists, truth, metric)
+
+
+def test_does_not_warn_of_lists_that_are_no_lists_of_shown_items():
+    items, truth = shown()
+    lists = se.Rankings.from_topk(items, shape=truth.shape)
+    own = csr_matrix((np.ones(items.size), truth.indices, truth.indptr), truth.shape)
+    se.evaluate(lists, truth, ["auc(among=list)", "ndcg@5", "mrr"])
+    se.evaluate(lists, truth, "auc", candidates=own)
+    se.evaluate(lists, truth, se.Protocol("auc", judged_only=True))
+    se.evaluate(lists.head(9), truth, "auc")  # which end at k, before a relevant item
+    se.evaluate(se.Rankings.from_topk(items[:9], shape=(9, 50)), truth[:9], "auc")  # few users
+    # Ranks of all unseen items, though most were seen.
+    model, seen = se.Scorer(np.arange(30 * 50.0).reshape(30, 50)), csr_matrix(1 - own.toarray())
+    se.evaluate(se.ranks(model, truth, seen=seen), truth, "auc", train=seen)
 
 
 @pytest.mark.filterwarnings("ignore:overflow")  # from kernels that run as Python

@@ -206,7 +206,7 @@ def test_empty_tables_and_many_partitions(session, tmp_path):
     assert list(none.mean().values()) == [0.0, 0.0]
     assert none.n_users == 3
     with pytest.raises(InvalidDataError, match="none of the 3 users has a relevant item"):
-        se.evaluate(frames[0], frames[1].limit(0), "ndcg@3")
+        se.evaluate(frames[0], frames[1].limit(0), "ndcg@3").mean()
     with pytest.raises(InvalidDataError, match="nothing to evaluate"):
         se.evaluate(frames[0].limit(0), frames[1].limit(0), "ndcg@3")
 

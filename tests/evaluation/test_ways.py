@@ -141,4 +141,4 @@ def test_a_number_about_nobody_is_an_error(way):
     case = Case([{}] * 6, [{0: 1.0, 2: 1.0}] * 6, None, 3)
     protocol = se.Protocol("listed_share@3", without_list="exclude")
     with small_blocks(), raises(InvalidDataError):
-        way(case, protocol, {})
+        way(case, protocol, {}).mean()

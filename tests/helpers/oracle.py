@@ -178,15 +178,19 @@ def orders(scores):
     ]
 
 
-def expected_at_random(name, options, k, candidates, gains, context):
-    """The mean of a metric over every order of all of a user's candidates.
+def expected_at_random(name, options, k, gains, context, length=None):
+    """The mean of a metric over every list of a user's candidates that the user has not seen.
 
-    Each of those lists holds every candidate, whatever length `context` names. Orders that leave
+    A list holds `length` of them, by default all, whatever length `context` names. Lists that leave
     fcp undefined do not count; where all do, so is the mean.
     """
-    context = replace(context, list_length=len(candidates))
+    among = range(context.n_items) if context.among is None else context.among
+    eligible = [item for item in among if item not in context.seen]
+    length = len(eligible) if length is None else min(length, len(eligible))
+    context = replace(context, list_length=length)
     return mean_of_defined(
-        value(name, options, k, _ranks(order), gains, context) for order in permutations(candidates)
+        value(name, options, k, _ranks(order), gains, context)
+        for order in permutations(eligible, length)
     )
 
 

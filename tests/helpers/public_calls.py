@@ -16,6 +16,7 @@ import sys
 import tempfile
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,7 +27,9 @@ from scipy.sparse import csr_matrix
 from tables_cases import saved_csr
 
 import sparse_eval as se
+from sparse_eval.errors import InvalidMetricError
 from sparse_eval.metrics import CONVENTIONS, REGISTRY
+from sparse_eval.metrics.plan import check_weights
 
 N_USERS, N_ITEMS, LENGTH = 230, 60, 15
 
@@ -77,6 +80,19 @@ def spellings():
             values = getattr(option, "values", ("0.5",) if option.name == "p" else ())
             names += [f"{entry.name}({option.name}={value})" for value in values]
     return names
+
+
+def spelled(convention, *endings):
+    """Every metric with every choice of every option, with the first ending that is defined."""
+    found = []
+    for name in spellings():
+        for metric in (name + ending for ending in endings):
+            with suppress(InvalidMetricError):
+                (one,) = se.Protocol(metric, convention=convention).metrics
+                check_weights(one, CONVENTIONS[convention].arguments(one))
+                found.append(metric)
+                break
+    return found
 
 
 def written(ev):

@@ -54,12 +54,14 @@ class Case(NamedTuple):
         return any(sorted(row.values()) != list(range(1, len(row) + 1)) for row in self.ranked)
 
     def accepted(self, convention):
-        """Return the case with gains that a convention accepts."""
-        if CONVENTIONS[convention].zeros != "error":
-            return self
-        return self._replace(
-            gains=[{i: gain or 1.0 for i, gain in row.items()} for row in self.gains]
-        )
+        """Return the case with gains that a convention accepts, and its order of equal scores."""
+        rules = CONVENTIONS[convention]
+        least = 1.0 if rules.zeros == "error" else 0.0
+        gains = [
+            {i: float(math.ceil(gain)) if rules.cuts_gains else gain or least for i, gain in row}
+            for row in map(dict.items, self.gains)
+        ]
+        return self._replace(gains=gains, scores=self.scores if rules.ties == "item" else None)
 
     def metrics(self, convention, *, lists=True):
         """Return the metrics that the convention and the lists allow."""

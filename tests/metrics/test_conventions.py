@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cases import of_sets, to_csr
+from public_calls import problem, spelled
 from raising import raises
 from scipy.sparse import csr_matrix
 
@@ -175,11 +176,56 @@ def test_the_numbers_of_the_tests_of_spark_with_relevance_values():
         ],
         shape=(3, 11),
     )
-    gains = csr_matrix(
-        ([3.0, 2.0, 1.0, 1.0, 1.0, 2.0], ([0] * 5 + [1], [1, 2, 3, 4, 5, 1])), shape=(3, 11)
-    )
-    ev = se.evaluate(lists, gains, "ndcg(gain=exp)@{3,5,10,15}", convention="spark")
+    pairs = [0] * 5 + [1] * 3, [1, 2, 3, 4, 5, 1, 2, 3]
+    gains = csr_matrix(([3.0, 2.0, 1.0, 1.0, 1.0, 2.0, 0.0, 0.0], pairs), shape=(3, 11))
+    with raises(InvalidDataError):
+        se.evaluate(lists, gains, "precision@5", convention="spark")
+    graded = gains.copy()
+    graded.eliminate_zeros()
+    ev = se.evaluate(lists, graded, "ndcg(gain=exp)@{3,5,10,15}", convention="spark")
     assert list(ev.mean().values()) == pytest.approx([0.511959, 0.487806, 0.5187, 0.5187], abs=1e-5)
+    names = ["precision@5", "recall@10", "map"]  # of labels, also those of relevance 0
+    labels = csr_matrix((np.ones(8), pairs), shape=(3, 11))
+    ev = se.evaluate(lists, labels, names, convention="spark")
+    assert list(ev.mean().values()) == pytest.approx([0.8 / 3, 2 / 3, 0.355026], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, rules in CONVENTIONS.items() if rules.zeros != "error"]
+)
+def test_stored_zeros_are_misses_or_hits_in_every_metric(name):
+    given = problem()
+    without = given.zeros.copy()
+    without.eliminate_zeros()
+    metrics = [
+        metric
+        for metric in spelled(name, "@5", "")
+        if not definition(metric.split("(")[0].split("@")[0]).uses.count("judged")
+    ]
+    options = {"convention": name, "train": given.train, "items": given.items}
+    stored, dropped = (
+        se.evaluate(given.lists, truth, metrics, **options) for truth in (given.zeros, without)
+    )
+    users = (dropped.n_relevant > 0) & (np.diff(given.lists.indptr) > 0)
+    assert users.sum() > 100
+    same = [
+        np.array_equal(one[users], other[users], equal_nan=True)
+        for one, other in zip(stored.columns, dropped.columns, strict=True)
+    ]
+    assert all(same) == (CONVENTIONS[name].zeros == "miss")
+    # Otherwise a zero is a hit, and no more.
+    assert all(same[stored.names.index(metric)] for metric in ("idcg@5", "num_ret@5"))
+
+
+def test_trec_eval_raises_an_error_for_fractions_that_it_cuts():
+    lists = se.Rankings.from_topk([[0, 1]], shape=(1, 3))
+    for gain in (0.5, 2.5):
+        gains = csr_matrix([[1.0, gain, 0.0]])
+        with raises(InvalidDataError):
+            se.evaluate(lists, gains, "ndcg", convention="trec_eval")
+        assert se.evaluate(lists, gains, "ndcg")["ndcg"] > 0
+        whole = gains.floor()
+        assert se.evaluate(lists, whole, "ndcg", convention="trec_eval")["ndcg"] > 0
 
 
 @pytest.mark.parametrize(

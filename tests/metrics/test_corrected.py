@@ -152,6 +152,15 @@ def test_random_lists_are_estimated_exactly(corrected):
         assert abs(drawn.mean() - random.mean) < 4.5 * drawn.std() / math.sqrt(25)
 
 
+@both
+@pytest.mark.filterwarnings("ignore:4 of 4 relevant items are in train")
+def test_random_lists_miss_relevant_items_that_were_seen_as_all_lists_do(corrected):
+    problem, metrics = Problem(n_users=4), ["ndcg@5", "hit_rate@3", "mean_rank"]
+    problem.own &= problem.held.toarray() == 0
+    ev = problem.evaluate(metrics, corrected, train=problem.train + problem.held)
+    assert [ev.random(name).mean for name in metrics] == pytest.approx(list(ev.mean().values()))
+
+
 def test_saved_and_compared(tmp_path):
     problem = Problem(n_users=300)
     ev = problem.evaluate("ndcg@10", "bias_variance")

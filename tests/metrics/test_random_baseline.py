@@ -1,22 +1,22 @@
 """The random baseline: exact where it says so, within its standard error elsewhere; its bits."""
 
 import math
-from contextlib import suppress
-from itertools import permutations
+import warnings
+from itertools import permutations, product
+from typing import NamedTuple
 
 import numpy as np
 import oracle
 import pandas as pd
 import pytest
 from cases import of_sets, to_csr
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from public_calls import spellings
+from public_calls import spelled
 from raising import warns
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
-from sparse_eval.errors import InvalidMetricError
 from sparse_eval.metrics import CONVENTIONS
 from sparse_eval.metrics.random_baseline import is_exact
 from sparse_eval.metrics.request import Request
@@ -49,36 +49,203 @@ def test_few_expectations_have_to_be_estimated():
     assert "err" in estimated
 
 
+class User(NamedTuple):
+    """What is known of a user, and the rules."""
+
+    n_items: int
+    stored: dict  # gains by item, zeros too
+    seen: set
+    listed: list
+    candidates: set | None
+    rules: dict
+    by_model: bool
+
+
 @st.composite
 def users(draw):
-    n_candidates = draw(st.integers(1, 5))
-    items = st.integers(0, n_candidates - 1)
-    relevant = draw(st.dictionaries(items, st.sampled_from([0.0, 1.0, 2.0, 4.0])))
-    return n_candidates, relevant | {draw(items): 1.0}, draw(st.integers(0, n_candidates))
-
-
-@settings(max_examples=25)
-@given(users())
-def test_expectations_are_means_over_all_orders(user):
-    n_candidates, relevant, length = user
-    n_items, seen = n_candidates + 2, {n_candidates, n_candidates + 1}
-    context = oracle.Context(n_items=n_items, seen=seen, largest_gain=max(relevant.values()))
-    ev = se.evaluate(
-        to_csr([{item: item + 1 for item in range(length)}], np.int64, n_items),
-        to_csr([relevant], np.float64, n_items),
-        [spelling for spelling, *_ in EXACT],
-        train=of_sets([seen], n_items),
+    n_items = draw(st.integers(1, 6))
+    item = st.integers(0, n_items - 1)
+    gains = st.sampled_from([0.0, 1.0, *draw(st.sampled_from([[], [2.0, 4.0]]))])
+    judged_only = draw(st.booleans())
+    return User(
+        n_items,
+        draw(st.dictionaries(item, gains)) | {draw(item): 1.0},
+        draw(st.sets(item)),
+        draw(st.lists(item, unique=True)),
+        None if judged_only else draw(st.none() | st.sets(item, min_size=1)),
+        {"judged_only": judged_only, "filter_seen": draw(st.booleans())},
+        draw(st.booleans()),
     )
-    assert (ev.summary()["random_se"] == 0).all()
+
+
+def evaluated(user, metrics):
+    """Evaluate the list of a user, or a model, whose scores do not matter."""
+    protocol = se.Protocol(metrics, **user.rules)
+    train, truth = of_sets([user.seen], user.n_items), to_csr([user.stored], float, user.n_items)
+    among = None if user.candidates is None else of_sets([user.candidates], user.n_items)
+    if user.by_model:
+        model = se.Scorer(np.arange(user.n_items)[None] * 1.0)
+        return se.evaluate_model(model, train, truth, protocol, candidates=among)
+    lists = to_csr([{item: rank for rank, item in enumerate(user.listed, 1)}], int, user.n_items)
+    return se.evaluate(lists, truth, protocol, train=train, candidates=among)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@settings(max_examples=40)
+@given(users())
+def test_expectations_are_means_over_all_lists_of_unseen_candidates(user):
+    excluded = user.seen if user.rules["filter_seen"] else set()
+    judged = set(user.stored) if user.rules["judged_only"] else None
+    relevant = {item for item, gain in user.stored.items() if gain > 0}
+    assume(user.candidates is None or relevant & user.candidates)
+    assume(not user.by_model or relevant - excluded)
+    # Without a cut-off, the random list is as long as the user's own.
+    length = len([item for item in user.listed if judged is None or item in judged])
+    context = oracle.Context(
+        n_items=user.n_items,
+        seen=excluded,
+        largest_gain=max(user.stored.values()),
+        among=judged or user.candidates,
+    )
+    ev = evaluated(user, [spelling for spelling, *_ in EXACT])
     for spelling, name, options, k in EXACT:
-        if k is None and name not in oracle.NO_CUTOFF and length < n_candidates:
-            continue  # the random list is as long as the user's own, and the oracle's is full
+        is_whole = k is not None or user.by_model
         expected = oracle.expected_at_random(
-            name, options, k, range(n_candidates), relevant, context
+            name, options, k, user.stored, context, None if is_whole else length
         )
-        if not math.isnan(expected) and not math.isnan(ev[spelling]):
-            found = ev.random(spelling).mean
-            assert found == pytest.approx(expected, rel=1e-12, abs=1e-15), spelling
+        found, error = ev.random(spelling)
+        assert error == 0
+        if not math.isnan(ev[spelling]) and not (name == "fcp" and math.isnan(expected)):
+            assert found == pytest.approx(expected, rel=1e-12, abs=1e-14, nan_ok=True), spelling
+
+
+#: The rules of an evaluation, and the items that lists can hold.
+RULES = {
+    "plain": ({}, range(5)),
+    "candidates": ({}, (0, 1, 3, 4)),
+    "judged": ({"judged_only": True}, None),
+    "again": ({"filter_seen": False}, range(5)),
+    "candidates again": ({"filter_seen": False}, (0, 1, 3, 4)),
+}
+
+#: The seen items and the gains of some users.
+KINDS = [
+    ({0, 1}, {0: 1.0, 2: 1.0, 3: 1.0}),  # a relevant item was seen
+    ({2}, {0: 2.0, 1: 1.0, 2: 3.0}),
+    (set(), {4: 1.0}),
+    ({3, 4}, {3: 1.0, 0: 1.0}),
+]
+WITH_ZEROS = [(seen, {**gains, 4: 0.0, 1: 0.0} | gains) for seen, gains in KINDS]
+
+
+def every_list(convention, rule):
+    """Return a user for each list of two items that a kind of user can get: lists, data, options.
+
+    The mean over these users is the expectation over random lists.
+    """
+    options, pool = RULES[rule]
+    kinds = KINDS if CONVENTIONS[convention].zeros == "error" else WITH_ZEROS
+    lists, seen, stored, scores = [], [], [], []
+    for known, gains in kinds:
+        excluded = known if options.get("filter_seen", True) else set()
+        eligible = [item for item in (gains if pool is None else pool) if item not in excluded]
+        for order in permutations(eligible):
+            lists.append([*order[:2], -1, -1, -1][:5])
+            scores.append([-order.index(i) if i in order else -9.0 for i in range(5)])
+            seen.append(known)
+            stored.append(gains)
+    items = se.ItemData(
+        groups=np.arange(5) % 3, vectors=np.eye(5, 3) + 1, propensity=np.linspace(0.2, 1, 5)
+    )
+    more = {"items": items} | ({"candidates": np.array(pool)} if "candidates" in rule else {})
+    rankings = se.Rankings.from_topk(lists, shape=(len(lists), 5))
+    sides = of_sets(seen, 5), to_csr(stored, float, 5)
+    return rankings, se.Scorer(np.array(scores)), *sides, {"convention": convention} | options, more
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    ("convention", "rule"),
+    [
+        *((convention, "plain") for convention in CONVENTIONS),
+        *product(("standard", "implicit", "mind-notebook"), list(RULES)[1:]),
+    ],
+)
+def test_all_lists_together_are_as_good_as_random_ones(convention, rule, monkeypatch):
+    monkeypatch.setattr("sparse_eval.metrics.random_baseline.DRAWS", 20)
+    rankings, model, train, truth, rules, more = every_list(convention, rule)
+    protocol = se.Protocol(spelled(convention, "@2") + spelled(convention, ""), **rules)
+    assert_as_random(se.evaluate(rankings, truth, protocol, train=train, **more))
+    protocol = se.Protocol(spelled(convention, "@2"), **rules)
+    assert_as_random(se.evaluate_model(model, train, truth, protocol, **more))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("convention", ["standard", "implicit", "mind-notebook"])
+def test_auc_counts_misses_that_no_list_can_hold(convention):
+    """The catalogue of implicit has seen items, and a zero is a hit of the notebook on MIND."""
+    rankings, model, train, truth, rules, more = every_list(convention, "plain")
+    names = ["auc(weights=ips)", "auc(weights=snips)", "auc", "gauc", "percentile_rank"]
+    protocol = se.Protocol(names, **rules)
+    assert_as_random(se.evaluate(rankings, truth, protocol, train=train, **more))
+    assert_as_random(se.evaluate_model(model, train, truth, protocol, **more))
+
+
+def assert_as_random(ev):
+    """Compare means, of metrics of single users, with the expectations of random lists."""
+    for name, plan in zip(ev.names, ev.request.plans, strict=True):
+        found, error = ev.random(name)
+        if plan.definition.per_user:
+            apart = 6 * error + 1e-12
+            assert found == pytest.approx(ev[name], rel=1e-10, abs=apart, nan_ok=True), name
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_random_lists_of_all_users_are_drawn_from_unseen_candidates(rule):
+    options, pool = RULES[rule]
+    more = {"candidates": np.array(pool)} if "candidates" in rule else {}
+    kinds = [({0, 1}, {0: 1.0, 2: 1.0, 3: 0.0}), ({3}, {3: 2.0, 1: 1.0, 4: 0.0})]
+    sides = of_sets([kind[0] for kind in kinds], 5), to_csr([kind[1] for kind in kinds], float, 5)
+    names = ["coverage@2", "user_coverage@2", "personalization@2"]
+    found = []
+    choices = [
+        [item for item in (gains if pool is None else pool) if "again" in rule or item not in seen]
+        for seen, gains in kinds
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        for lists in product(*(permutations(items, 2) for items in choices)):
+            rankings = se.Rankings.from_topk(lists, shape=(2, 5))
+            protocol = se.Protocol(names, **options)
+            ev = se.evaluate(rankings, sides[1], protocol, train=sides[0], **more)
+            found.append(list(ev.mean().values()))
+    expected = [ev.random(name).mean for name in names]
+    assert expected == pytest.approx(np.mean(found, axis=0), rel=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:.*(in train|were seen)")
+def test_own_lists_do_not_matter_to_random_ones():
+    """Neither seen items that are listed nor seen items that are relevant are candidates."""
+    train = csr_matrix([[1] * 5 + [0] * 5] * 3)
+    truth = csr_matrix([[0, 0, 0, 1, 2, 1, 0, 0, 0, 0]] * 3)
+    names = ["precision@5", "ndcg@3", "auc", "mean_rank", "hit_rate@2", "err@3", "gini@3"]
+    protocols = se.Protocol(names), se.Protocol(names, convention="implicit")
+    for protocol in protocols:
+        found = [
+            se.evaluate(
+                se.Rankings.from_topk([items] * 3, shape=(3, 10)), truth, protocol, train=train
+            ).summary()[["random", "random_se"]]
+            for items in ([5, 6, 7, 8, 9], [0, 1, 2, 3, 5])
+        ]
+        pd.testing.assert_frame_equal(*found, check_exact=True)
+        assert found[0]["random"].iloc[0] == pytest.approx(
+            0.2 if protocol is protocols[0] else 1 / 3
+        )
+    model = se.Scorer(np.random.default_rng(0).random((3, 10)))
+    for options in ({}, {"memory": 1 << 28}, {"keep": "totals"}):
+        row = se.evaluate_model(model, train, truth, names[0], **options).summary().iloc[0]
+        assert row[["mean", "random", "lift"]].tolist() == pytest.approx([0.2, 0.2, 1.0])
 
 
 @pytest.mark.parametrize("names", ["recall@2,ndcg@2,fcp@2,map@2", "err@2,jaccard@2"])
@@ -96,7 +263,7 @@ def test_shown_items_are_candidates_where_they_are_hits():
     shown = to_csr([{0: 1, 1: 0, 2: 0, 3: 0}], float, 6)
     lists, names = se.Rankings.from_topk([[0, 4]]), ["precision@2", "jaccard@2"]
     ev = se.evaluate(lists, shown, names, train=of_sets([{1, 2}], 6), convention="mind-notebook")
-    assert ev.random("precision@2").mean == pytest.approx(4 / 6)
+    assert ev.random("precision@2").mean == pytest.approx(2 / 4)  # of items 0, 3, 4 and 5
     assert ev.random("jaccard@2").mean > 0
     assert ev.explain(0)["cumulative"].iloc[1] == 1.0
 
@@ -119,18 +286,6 @@ def test_a_metric_that_is_not_always_defined_is_estimated_where_it_is():
     assert row["random"] == pytest.approx(1 / 3, abs=5 * row["random_se"])
     # ten draws of a share among at most 60 users, whose deviation is below 1 / 2
     assert 0.002 < row["random_se"] < 0.06
-
-
-def spelled(convention):
-    """Every metric with every choice of every option, as far as the convention defines it."""
-    found = []
-    for name in spellings():
-        for metric in (f"{name}@4", name):
-            with suppress(InvalidMetricError):
-                se.Protocol(metric, convention=convention)
-                found.append(metric)
-                break
-    return found
 
 
 @pytest.mark.long
@@ -165,7 +320,7 @@ def test_random_lists_scatter_around_the_expectation(among, convention):
         groups=np.arange(N_ITEMS) % 3,
         propensity=np.linspace(0.1, 1, N_ITEMS),
     )
-    protocol = se.Protocol(spelled(convention), convention=convention)
+    protocol = se.Protocol(spelled(convention, "@4", ""), convention=convention)
     draws = []
     for _ in range(30):
         lists = se.Rankings.from_scores(rng.random(pool.shape), seen=csr_matrix(~pool))

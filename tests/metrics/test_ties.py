@@ -1,7 +1,10 @@
 """Items of equal score: the expectation over their orders, and the worst of them."""
 
+import json
+
 import numpy as np
 import oracle
+import pandas as pd
 import pytest
 from cases import gains, to_csr
 from evaluations import saved
@@ -90,3 +93,53 @@ def test_refuses_what_has_no_expectation():
     }
     assert {name for name, _ in AVERAGED} <= averaged
     assert not averaged & {"map", "hit_rate", "jaccard", "r_precision"}
+
+
+@pytest.mark.parametrize(
+    ("convention", "expected"), [(None, 1 / 3), ("trec_eval", 1.0), ("sklearn", None)]
+)
+def test_a_convention_orders_equal_scores_wherever_they_are_opened(
+    convention, expected, tmp_path, command
+):
+    frame = pd.DataFrame({"user": ["q"] * 3, "item": ["d1", "d2", "d3"], "score": [1.0] * 3})
+    truth = pd.DataFrame({"user": ["q"], "item": ["d3"]})
+    (tmp_path / "run").write_text("".join(f"q Q0 d{n} {n} 1.0 t\n" for n in (1, 2, 3)))
+    (tmp_path / "qrels").write_text("q 0 d3 1\n")
+    frame.to_csv(tmp_path / "recs.csv", index=False)
+    frame.to_parquet(tmp_path / "recs.parquet")
+    truth.to_parquet(tmp_path / "truth.parquet")
+    run, qrels, csv, *parquet = (
+        tmp_path / name for name in ("run", "qrels", "recs.csv", "recs.parquet", "truth.parquet")
+    )
+    metric = "ndcg" if expected is None else "mrr"
+    if expected is None:  # the expectation over all orders
+        expected = np.mean([1.0, 1 / np.log2(3), 1 / 2])
+    mapping = {"q": dict.fromkeys(frame["item"], 1.0)}
+    for lists, relevant in (
+        (run, qrels), (run, {"q": {"d3": 1}}), (mapping, qrels), (frame, truth), (csv, truth),
+        (se.Rankings.scan(frame), truth), parquet, (parquet[0], truth),
+    ):  # fmt: skip
+        found = se.evaluate(lists, relevant, metric, convention=convention)
+        assert found[metric] == pytest.approx(expected, rel=1e-12)
+    found = se.evaluate(*parquet, metric, convention=convention, memory=1 << 26)
+    assert found[metric] == pytest.approx(expected, rel=1e-12)
+    options = (
+        "-m",
+        metric,
+        "--format",
+        "json",
+        *(("--convention", convention) if convention else ()),
+    )
+    for paths in ((run, qrels), (csv, parquet[1]), parquet):
+        status, printed, said = command("evaluate", *paths, *options)
+        assert status == 0, said
+        assert json.loads(printed)["metrics"][metric]["mean"] == pytest.approx(expected)
+
+
+def test_metrics_without_an_expectation_need_scores_without_ties():
+    truth = {"u": {"b": 1}, "v": {"a": 1}}
+    options = {"metrics": ["mrr", "ndcg"], "convention": "torchmetrics"}
+    untied = {"u": {"a": 2.0, "b": 1.0}, "v": {"a": 2.0, "b": 1.0}}
+    assert se.evaluate(untied, truth, **options)["mrr"] == 0.75
+    with raises(InvalidMetricError):
+        se.evaluate(untied | {"v": {"a": 1.0, "b": 1.0}}, truth, **options)

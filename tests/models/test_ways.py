@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from implicit.cpu.als import AlternatingLeastSquares
 from raising import raises, warns
 from scipy import sparse
+from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
 import sparse_eval as se
@@ -168,3 +169,15 @@ def test_a_convention_with_metrics_of_any_list(holdout):
     assert cut["mrr"] == se.evaluate_model(model, holdout, "mrr@5")["mrr@5"]
     beside = se.evaluate_model(model, holdout, ["mrr", "recall@5", "map"], **options)
     assert beside["mrr"] == se.evaluate_model(model, holdout, "mrr")["mrr"] > cut["mrr"]
+
+
+def test_the_remedy_for_metrics_without_a_length_gives_the_mean_of_trec_eval():
+    """User 1 has one judged item, which is not relevant, and counts 0 there."""
+    model = np.ones((2, 1)), np.array([[3.0], [2.0], [1.0]])
+    train, truth = csr_matrix((2, 3)), csr_matrix(([1.0, 0.0], ([0, 1], [1, 0])), shape=(2, 3))
+    options = {"convention": "trec_eval"}
+    with raises(InvalidMetricError):
+        se.evaluate_model(model, train, truth, "mrr", **options)
+    run = se.Rankings.from_topk(se.top_k(model, 3).ids, shape=(2, 3))
+    found = se.evaluate_model(model, train, truth, ["mrr", "ndcg@1000"], **options)
+    assert found["mrr"] == se.evaluate(run, truth, "mrr", **options)["mrr"] == 0.25
