@@ -197,8 +197,8 @@ class Splitting(Events):
         temporal: where validation begins: a date (2019-11-14, 2019-11-14T09:30+01:00; UTC without
         a time zone), or a whole number in the unit of the timestamps.
     gap
-        temporal: leave out events so long before a cut: 1D, 12h, or a whole number in the unit of
-        the timestamps.
+        temporal: leave out events so long before a cut: 1D, 12h, or, if the timestamps are numbers,
+        a whole number in their unit.
     test
         temporal: where a test part begins, after --at; likewise.
     repeats

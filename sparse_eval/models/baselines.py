@@ -65,7 +65,7 @@ def popularity(
         As in `evaluate_model`; of a `Holdout` the train part. Explicit zeros do not count.
     window : str, timedelta or int, optional
         Count only users whose last event with the item is at most this long before the end of
-        training. Text such as "7D", or a whole number in the unit of the times.
+        training. Text such as "7D", or, if the times are numbers, a whole number in their unit.
     half_life : str, timedelta or int, optional
         The age at which a user counts half: the time from the last event with the item to the end
         of training. At twice this age the user counts a quarter, and so on.

@@ -167,9 +167,9 @@ def temporal(
         Where the test part begins and the validation part ends. With `at`, a later point in time;
         otherwise a fraction of the dated pairs, as `fraction`, which is then the share before it.
     gap : str, datetime.timedelta, pandas.Timedelta, numpy.timedelta64 or int, optional
-        Events within this duration before a cut are in no part: ``"1D"`` or ``"12h"``, or a whole
-        number in the unit of the timestamps. It represents the time between training a model and
-        using it.
+        Events within this duration before a cut are in no part: ``"1D"`` or ``"12h"``, or, if the
+        timestamps are numbers, a whole number in their unit. It represents the time between
+        training a model and using it.
     repeats : {"drop", "keep"}
         How to treat held-out events of a pair that training (for the test, training or validation)
         has too, even as an explicit zero. "drop" leaves them out and counts them in
@@ -186,8 +186,8 @@ def temporal(
     ------
     InvalidDataError
         If there are no timestamps, or a date or duration is given and their unit is not known. If
-        `at` and `fraction` are both given, or an option is out of its range. If a part would be
-        empty.
+        the timestamps are dates, and a duration is a whole number. If `at` and `fraction` are both
+        given, or an option is out of its range. If a part would be empty.
 
     See Also
     --------
