@@ -210,13 +210,20 @@ class TrainedOn(NamedTuple):
         return None
 
     def precedes(self, train: LabelledMatrix) -> bool:
-        """Return whether all its events are known to precede the end of other training data."""
-        if not self.before or train.before is None:
+        """Return whether all its events are known to precede the cut of a split by time."""
+        if not self.before or train.cut is None:
             return False
         time = time_of(self.before)
-        if isinstance(time, np.datetime64) != isinstance(train.before, np.datetime64):
+        if isinstance(time, np.datetime64) != isinstance(train.cut, np.datetime64):
             return False
-        return bool(time <= train.before)
+        return bool(time <= train.cut)
+
+    def has_pairs_of(self, train: LabelledMatrix) -> bool:
+        """Return whether it describes this matrix, as far as can be told with or without ids."""
+        if self.n_pairs != train.nnz:  # there is no need to hash them
+            return False
+        found = TrainedOn.of(train)
+        return found.digest == self.digest or found.digest[0] != self.digest[0]
 
 
 def time_of(text: str) -> Any:
@@ -233,17 +240,15 @@ def keep_training(model: Any, train: LabelledMatrix | None) -> None:
 def has_other_data(model: Any, train: LabelledMatrix) -> bool:
     """Return whether a model was trained on other data, which may hold the held-out pairs.
 
-    A model is trusted in three cases. Its training data are unknown, all their events precede the
-    cut of a split by time, or `train` is the seen part of a split by users.
+    A model is trusted in four cases. Its training data are unknown, all their events precede the
+    cut of a split by time, `train` is the seen part of a split by users, or the model was trained
+    on `train` or on one of the parts of which it is made.
     """
     text = getattr(getattr(model, "trained", None) or model, TRAINED_ON, None)
     known = None if text is None else TrainedOn.parse(text)
     if known is None or train.part == "seen" or known.precedes(train):
         return False
-    if known.n_pairs != train.nnz:  # there is no need to hash them
-        return True
-    found = TrainedOn.of(train)
-    return found.digest != known.digest and found.digest[0] == known.digest[0]
+    return not any(known.has_pairs_of(part) for part in (train, *train.parts))
 
 
 def warn_of_other_data(name: str) -> None:

@@ -238,7 +238,8 @@ def temporal(
     held_out = [events.from_on(cut, end) for cut, end in zip(cuts, ends, strict=True)]
     parts, left_out = _without_repeats(events, events.before(cuts[0] - length), held_out, repeats)
     _check_not_empty(events, clock, cuts, parts, left_out)
-    return events.divide(parts, left_out, clock.date(cuts[0]))
+    times = [(clock.date(max(cut - length, UNDATED + 1)), clock.date(cut)) for cut in cuts]
+    return events.divide(parts, left_out, times)
 
 
 @show_spelling
@@ -320,7 +321,8 @@ def rolling(
         train = events.before(end, None if reach is None else end - reach)
         held_out = [events.from_on(start, start + width)]
         parts, left_out = _without_repeats(events, train, held_out, repeats)
-        return events.divide(parts, left_out, clock.date(start))
+        times = [(clock.date(max(end, UNDATED + 1)), clock.date(start))]
+        return events.divide(parts, left_out, times)
 
     return (hold_out(start) for start in range(first, int(events.times.max()) + 1, stride))
 
