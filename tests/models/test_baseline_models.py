@@ -234,6 +234,9 @@ def test_recent_popularity_without_times_raises():
     ):
         with raises(InvalidDataError, argument=argument):
             se.baselines.popularity(held, **options)
+    twice = interactions_of([(0, 0, 1), (0, 1, 2), (0, 0, 3)])
+    with raises(InvalidDataError, argument="interactions"):
+        se.baselines.popularity(se.split.last_n(twice, n=1), window=1, interactions=twice)
     frame = pd.DataFrame({"user": [0], "item": [0], "timestamps": [1]})
     with raises(InvalidDataError, argument="window"):
         se.baselines.popularity(frame, window=1)
