@@ -197,8 +197,8 @@ class Splitting(Events):
         temporal: where validation begins: a date (2019-11-14, 2019-11-14T09:30+01:00; UTC without
         a time zone), or a whole number in the unit of the timestamps.
     gap
-        temporal: leave out events so long before a cut: 1D, 12h, or a whole number in the unit of
-        the timestamps.
+        temporal: leave out events so long before a cut: 1D, 12h, or, if the timestamps are numbers,
+        a whole number in their unit.
     test
         temporal: where a test part begins, after --at; likewise.
     repeats
@@ -332,7 +332,8 @@ class Tables:
         Order of equal scores: the lower item first, the higher item first, the expectation over
         random orders, or relevant items last. [as the convention does]
     threshold
-        Gains below it are not relevant. [any gain above 0 is]
+        Gains below it are not relevant, and are not added to other gains of the same user and item.
+        [any gain above 0 is]
     """
 
     user: str | None = None
@@ -377,8 +378,9 @@ class Tables:
     def gains(self, path: Path) -> Any:
         """Return the validation data of `evaluate`."""
         from ..datasets.split import Holdout
+        from ..inputs.npy import read_sparse
+        from ..inputs.paths import open_side, read_truth
         from ..inputs.relevance import Relevance
-        from ..models.inputs import open_relevance
 
         truth: Any = path
         if is_split(path):
@@ -390,7 +392,12 @@ class Tables:
         if self.threshold is None:
             return truth
         with naming(path):
-            return Relevance.from_csr(open_relevance(truth).to_csr(), threshold=self.threshold)
+            if truth is path:  # entries of a pair are compared before they are summed
+                is_matrix = kind_of(path) is Kind.MATRIX
+                truth = read_sparse(path) if is_matrix else read_truth(path)
+            truth = open_side(truth, threshold=self.threshold)
+            matrix = truth.to_csr() if isinstance(truth, Relevance) else truth
+            return Relevance.from_csr(matrix, threshold=self.threshold)
 
     def train(self, path: Path | None, *, values: bool = True) -> Any:
         """Return the training data of `evaluate`, or without `values` the candidates."""

@@ -26,7 +26,8 @@ UNITS: tuple[TimeUnit, ...] = get_args(TimeUnit)
 
 #: A point in time: ISO 8601 text, a date, or a whole number in the unit of the timestamps.
 Time: TypeAlias = str | date | np.datetime64 | int
-#: A length of time: text such as "1D", a duration, or a whole number in the unit of the timestamps.
+#: A length of time: text such as "1D", a duration, or a whole number in the unit of timestamps that
+#: are numbers.
 Duration: TypeAlias = str | timedelta | np.timedelta64 | int
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
@@ -93,12 +94,20 @@ class Clock:
         return -(-ticks // _NANOSECONDS[self._known_unit()])
 
     def duration(self, name: str, value: object, least: int) -> int:
-        """Return a length of time in the unit, at least `least`."""
-        if _is_whole(value):
+        """Return a length of time in the unit, at least `least`.
+
+        Raises
+        ------
+        InvalidDataError
+            If it is not a duration, or a whole number and the times are dates: nobody who writes 7
+            means nanoseconds.
+        """
+        if _is_whole(value) and (self.unit != "ns" or value == least == 0):
             return check_whole(name, value, least)
-        expected = (
-            "a duration such as '1D', '12h' or datetime.timedelta(days=1), or a whole number in "
-            "the unit of the timestamps"
+        expected = "a duration such as '7D', '12h' or datetime.timedelta(days=7)" + (
+            " (the times are dates, so that a whole number would count nanoseconds)"
+            if self.unit == "ns"
+            else ", or a whole number in the unit of the timestamps"
         )
         # pandas reads a number without a unit as nanoseconds.
         text = value if isinstance(value, str) else ""

@@ -40,6 +40,10 @@ class LabelledMatrix:
         The part of a `Holdout`, if it is one; "seen" contains more than the training data.
     before : numpy.datetime64, int or None
         A point in time after all events, if it is known.
+    cut : numpy.datetime64, int or None
+        Where the next part of a split by time begins, which is later than `before` after a gap.
+    parts : tuple of LabelledMatrix
+        The parts that `Holdout.for_test` added up to this matrix.
     shape, nnz, dtype, data, indices, indptr
         The attributes of `csr`.
 
@@ -58,6 +62,8 @@ class LabelledMatrix:
     items: Axis | None = None
     part: SplitPart | Literal["seen"] | None = None
     before: np.datetime64 | int | None = None
+    cut: np.datetime64 | int | None = None
+    parts: tuple[LabelledMatrix, ...] = ()
 
     @classmethod
     def of(
@@ -67,11 +73,13 @@ class LabelledMatrix:
         items: Axis | None,
         part: SplitPart | Literal["seen"] | None = None,
         before: np.datetime64 | int | None = None,
+        cut: np.datetime64 | int | None = None,
     ) -> Self:
         """Label a matrix, which shares its arrays with the result."""
         csr = matrix.tocsr()
         csr = sparse.csr_matrix((csr.data, csr.indices, csr.indptr), shape=csr.shape)
-        return cls(csr, own_labels(users), own_labels(items), part, before)
+        parts = matrix.parts if isinstance(matrix, LabelledMatrix) else ()
+        return cls(csr, own_labels(users), own_labels(items), part, before, cut, parts)
 
     def __getattr__(self, name: str) -> Any:
         if name not in ("shape", "nnz", "dtype", "data", "indices", "indptr"):

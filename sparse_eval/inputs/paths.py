@@ -184,17 +184,22 @@ def open_truth(side: Any, gain: str | Usual | None = USUAL) -> Any:
     return side.matrix() if callable(getattr(side, "matrix", None)) else side
 
 
-def open_side(side: Any, ties: Ties = "item", relevance: Relevance | None = None) -> Any:
+def open_side(
+    side: Any,
+    ties: Ties = "item",
+    relevance: Relevance | None = None,
+    threshold: float | None = None,
+) -> Any:
     """Read a table into memory, with ties ordered by `ties`; return anything else unchanged.
 
-    Lists are numbered as the relevance, if it is given.
+    Lists are numbered as the relevance, if it is given. `threshold` is for relevant items.
     """
     if not isinstance(side, RankingsScan | RelevanceScan):
         return side
     table = open_table(side.table)
     columns = side.choose(table)
     if isinstance(side, RelevanceScan):
-        return Relevance.of_table(table, columns)
+        return Relevance.of_table(table, columns, threshold)
     return Rankings.of_table(table, columns, ties, relevance)
 
 

@@ -88,7 +88,8 @@ class Relevance(UserRows):
             The stored value is the gain; any real dtype. An explicit zero is not relevant. A pair
             that is stored twice is summed, as SciPy does.
         threshold : float, optional
-            Values below it are not relevant. By default any value above 0 is.
+            Stored values below it are not relevant, and do not count in the sum of a pair. By
+            default any value above 0 is. Call ``matrix.sum_duplicates()`` first to compare sums.
         users, items : sequence of hashable, optional
             Labels of the rows and columns; by default those that the matrix knows, as the parts
             of a `Holdout` do.
@@ -111,7 +112,8 @@ class Relevance(UserRows):
         <Relevance: 3 relevant items of 2 users, 2 users × 3 items>
         """
         csr = canonical_csr(matrix, "the validation matrix", sum_duplicates=True)
-        if len(csr.data) < matrix.nnz:  # a sum would hide a negative gain
+        is_summed = len(csr.data) < matrix.nnz
+        if is_summed:  # a sum would hide a negative gain
             coo = matrix.tocoo()
             check_entries(coo, ~(coo.data < 0), "the gain of validation", "at least 0")
         gains = csr.data.astype(np.float64, copy=False)
@@ -121,14 +123,13 @@ class Relevance(UserRows):
             check_entries(csr, valid, "the gain of validation", "a finite number of at least 0")
         binary = bool(least == most == 1.0)
         if threshold is not None:
-            threshold = check_number("threshold", threshold, 0, open_end=True)
-            if len(gains) and 0 < most < threshold:
-                raise InvalidDataError(
-                    f"threshold is {threshold}, above every gain; the largest is {most}",
-                    argument="threshold",
-                )
-            gains = np.where(gains >= threshold, gains, 0.0)
-            binary = binary and threshold <= 1.0
+            if is_summed:
+                entries = _reaching(coo.data.astype(np.float64), threshold), (coo.row, coo.col)
+                reaching = sparse.coo_matrix(entries, csr.shape)
+                gains = canonical_csr(reaching, "the validation matrix", sum_duplicates=True).data
+            else:
+                gains = _reaching(gains, threshold)
+            binary = binary and bool((gains == 1.0).all())
         return cls(
             csr.shape,
             csr.indptr.astype(np.int64, copy=False),
@@ -165,7 +166,8 @@ class Relevance(UserRows):
             The column of gains, by default one with a usual name, such as "gain", "rating" or
             "clicked". With None, or if no column may hold gains, every row counts 1.
         threshold : float, optional
-            As in `from_csr`; it is compared with the combined gain of a pair.
+            Gains below it are not relevant. It is compared with the gain of each row, before the
+            rows of a pair are combined, or, if `combine` is given, with the combined gain.
         event : str, optional
             Instead of `gain`, a column with the names of events.
         gains : mapping, optional
@@ -174,7 +176,7 @@ class Relevance(UserRows):
         combine : {"max", "sum"}, optional
             The gain of several rows for one (user, item): the largest of their gains, or the sum.
             The default is "max" for events, because views before a purchase do not add to it, and
-            "sum" otherwise.
+            "sum" otherwise. Give "sum" to compare `threshold` with the sum, as of plays.
 
         Returns
         -------
@@ -198,6 +200,14 @@ class Relevance(UserRows):
         >>> df = pd.DataFrame({"user": ["a"] * 3, "item": [*"xxy"], "event": events})
         >>> Relevance.from_frame(df, event="event", gains={"view": 1, "buy": 3}).gains
         array([3., 1.])
+
+        A threshold for ratings, and for a number of plays:
+
+        >>> df = pd.DataFrame({"user": ["a"] * 3, "item": [*"xxy"], "value": [2, 3, 5]})
+        >>> Relevance.from_frame(df, threshold=4).gains
+        array([0., 5.])
+        >>> Relevance.from_frame(df, threshold=4, combine="sum").gains
+        array([5., 5.])
         """
         if combine is not None:
             check_choice("combine", combine, ("max", "sum"))
@@ -229,6 +239,9 @@ class Relevance(UserRows):
         elif gains is None:
             n_zeros = len(users) - int(np.count_nonzero(values))
             columns.warn_of_zeros("gain", n_zeros, len(users))
+        if threshold is not None and combine is None:
+            with naming(table.where):
+                values = _reaching(values, threshold)
         if combine == "max" or (combine is None and gains is not None):
             order, _, starts = sort_pairs(users, items)
             users, items = users[order[starts]], items[order[starts]]
@@ -300,3 +313,21 @@ class Relevance(UserRows):
             f"<Relevance: {n.sum()} relevant items of {np.count_nonzero(n)} users, "
             f"{self.shape[0]} users × {self.shape[1]} items>"
         )
+
+
+def _reaching(gains: Floats, threshold: float) -> Floats:
+    """Return gains with 0 for those below a threshold.
+
+    Raises
+    ------
+    InvalidDataError
+        If the threshold is not a positive number, or above every gain.
+    """
+    threshold = check_number("threshold", threshold, 0, open_end=True)
+    most = gains.max(initial=0.0)
+    if 0 < most < threshold:
+        raise InvalidDataError(
+            f"threshold is {threshold}, above every gain; the largest is {most}",
+            argument="threshold",
+        )
+    return np.where(gains >= threshold, gains, 0.0)

@@ -6,7 +6,8 @@ import math
 import sys
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from weakref import WeakSet
@@ -32,8 +33,9 @@ from ..evaluation.run import Execution
 from ..inputs.labelled import LabelledMatrix, labels_of
 from ..models.accepted import as_model, check_size, without_zeros
 from ..models.checkpoints import check_similarity, read_checkpoint, save_model
-from ..models.identifiers import TRAINED_ON, ids_of, keep_training
+from ..models.identifiers import ids_of, keep_ids, keep_training
 from ..models.inputs import digest_of, open_train, split_arguments
+from ..models.model import ImplicitFactors
 from ..retrieval.ranker import check_factors
 from .ledger import INPUTS, Ledger
 from .scoring import Scoring, best_of, parse_monitored
@@ -508,8 +510,10 @@ class EvaluationCallback:
         Returns
         -------
         EvaluationCallback
-            The same object, for ``model.fit(train, callback=callback.on(model))``. If that ``fit``
-            is interrupted, the model keeps its current factors, not the best.
+            The same object, for ``model.fit(train, callback=callback.on(model))``, where `train`
+            has the rows and columns of the callback's. If that ``fit`` is interrupted, the model
+            keeps its current factors, not the best. As its training data are not known here, the
+            model gets neither ids nor a record of them, as after any ``fit`` of its own.
 
         Raises
         ------
@@ -538,7 +542,7 @@ class EvaluationCallback:
             )
         if model.item_factors is not None:
             self._check_shape(as_model(model))
-        keep_training(model, None)  # its own are stored when it is evaluated
+        keep_training(model, None)
         self._training = _Training(model)
 
     def fit(
@@ -580,6 +584,9 @@ class EvaluationCallback:
                 )
         self._register(model)
         training, name = self._training, self.monitored
+        training.data = matrix
+        if matrix.users is matrix.items is None and matrix.shape == self._train.shape:
+            training.data = replace(matrix, users=self._train.users, items=self._train.items)
         done, total = self._resumed(model, matrix) if self._resume else 0, model.iterations
         if done == total or self._is_over():
             training.end()
@@ -764,10 +771,16 @@ class EvaluationCallback:
         last = done == model.iterations
         if done % self._every and not last:
             return
-        if getattr(model, TRAINED_ON, None) is None:
-            self._check_shape(as_model(model))
-            keep_training(model, self._train)
-        self._evaluate(as_model(model), done, more[0] if len(more) == 1 else None)
+        opened = as_model(model)
+        if not training.rows:
+            self._check_shape(opened)
+        trained = copy(opened.trained)
+        if training.data is None:
+            keep_ids(trained, *labels_of(self._train))
+        else:
+            keep_training(trained, training.data)
+        loss = more[0] if len(more) == 1 else None
+        self._evaluate(ImplicitFactors.of_model(trained), done, loss)
         if last or self._is_over():
             training.end()
             self._warn_of_others()
@@ -859,9 +872,10 @@ class EvaluationCallback:
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class _Training:
-    """The state of one training."""
+    """The state of one training; the data are not known if the model's own ``fit`` gets them."""
 
     model: Any = None
+    data: LabelledMatrix | None = None
     rows: list[dict[str, float]] = field(default_factory=list)
     seconds: float = 0.0
     best_factors: tuple[AnyArray, AnyArray] | None = None
@@ -870,21 +884,24 @@ class _Training:
     has_warned: bool = False
 
     def end(self) -> None:
-        """Restore the best factors of the model, if they were kept, and release it.
+        """Restore the best factors of the model, if they were kept, describe and release it.
 
         Otherwise it would be evaluated in place of the next model trained with this callback.
         """
         model, self.model = self.model, None
-        if model is None or self.best_factors is None:
+        if model is None:
             return
-        users, items = self.best_factors
-        matrix = type(model.item_factors)
-        if not issubclass(matrix, np.ndarray):  # a matrix on the GPU
-            users, items = matrix(users), matrix(items)
-        model.user_factors, model.item_factors = users, items
-        for name in _DERIVED:
-            if hasattr(model, name):
-                setattr(model, name, None)
+        if self.best_factors is not None:
+            users, items = self.best_factors
+            matrix = type(model.item_factors)
+            if not issubclass(matrix, np.ndarray):  # a matrix on the GPU
+                users, items = matrix(users), matrix(items)
+            model.user_factors, model.item_factors = users, items
+            for name in _DERIVED:
+                if hasattr(model, name):
+                    setattr(model, name, None)
+        if self.data is not None and model.item_factors is not None:
+            keep_training(model, self.data)
 
 
 #: Trainings whose ``fit`` has not begun its loop, and the progress bars of implicit's modules that

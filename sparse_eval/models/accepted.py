@@ -19,7 +19,7 @@ from ..inputs.npy import open_array
 from ..retrieval.ranker import check_factors
 from ..retrieval.scores import check_weights
 from .checkpoints import check_similarity, read_checkpoint
-from .identifiers import ITEM_IDS, USER_IDS, copy_ids
+from .identifiers import ITEM_IDS, USER_IDS, copy_ids, without_old_training
 from .model import Factors, ImplicitFactors, Model
 from .recommender import Recommender
 from .scorers import ItemItemModel, Scorer
@@ -103,10 +103,10 @@ def _of_implicit(model: Any, check: bool) -> Model:
             raise UnsupportedModelError(f"the {type(model).__name__} has no factors; fit it first")
         if check:
             check_factors(model.user_factors, model.item_factors)
-        return ImplicitFactors.of_model(model)
+        return ImplicitFactors.of_model(without_old_training(model))
     if getattr(model, "similarity", None) is not None:
         check_similarity(model.similarity)
-        return Recommender(model)
+        return Recommender(without_old_training(model))
     raise UnsupportedModelError(
         f"the {type(model).__name__} has neither factors nor similarities; fit it first, or pass "
         "an ALS, BPR, LMF or item-item neighbour model of implicit"

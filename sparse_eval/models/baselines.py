@@ -16,7 +16,7 @@ from scipy.linalg import lapack
 
 from ..core import elementary
 from ..core.arguments import check_number, check_whole
-from ..core.csr import sort_pairs
+from ..core.csr import sort_pairs, summed_csr
 from ..core.hashing import hash_labels, splitmix64
 from ..core.threads import one_blas_thread
 from ..errors import InvalidDataError
@@ -30,10 +30,10 @@ from .scorers import ItemItemModel, Scorer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..core.types import CSRMatrix, Floats, Hashes, Integers
+    from ..core.types import Booleans, CSRMatrix, Floats, Hashes, Integers
     from ..datasets import Interactions
     from ..datasets.split.holdout import Holdout
-    from ..datasets.times import Duration, Time
+    from ..datasets.times import Clock, Duration, Time
     from ..inputs.axes import Axis
     from ..inputs.labelled import LabelledMatrix
     from .inputs import TrainLike
@@ -65,15 +65,15 @@ def popularity(
         As in `evaluate_model`; of a `Holdout` the train part. Explicit zeros do not count.
     window : str, timedelta or int, optional
         Count only users whose last event with the item is at most this long before the end of
-        training. Text such as "7D", or a whole number in the unit of the times.
+        training. Text such as "7D", or, if the times are numbers, a whole number in their unit.
     half_life : str, timedelta or int, optional
         The age at which a user counts half: the time from the last event with the item to the end
         of training. At twice this age the user counts a quarter, and so on.
     interactions : Interactions, optional
         The interactions that were split, with their times. Needed for `window` and `half_life` if
-        `train` is a `Holdout`, which has no times. Only events of pairs in the train part count,
-        and, if the split has a cut, only events before it. Training ends at the cut, or at the last
-        of these events if there is none.
+        `train` is a `Holdout`, which has no times. Only events in the train part count. Training
+        ends at the cut of a split by time, or where its gap begins, and otherwise with the last of
+        these events.
 
     Returns
     -------
@@ -84,7 +84,8 @@ def popularity(
     ------
     InvalidDataError
         If `window` or `half_life` is given without times, or is not a duration. If `interactions`
-        and `train` have different users or items.
+        and `train` have different users or items. If a split without a cut, such as `split.last_n`,
+        divided events of the same pair.
 
     See Also
     --------
@@ -116,8 +117,8 @@ def popularity(
         scores = count_users(opened.csr).astype(np.float64)
     else:
         events = train if interactions is None else interactions
-        cut = None if interactions is None else opened.before
-        scores = _count_recent(opened, events, cut, window, half_life)
+        end = None if interactions is None else opened.before
+        scores = _count_recent(opened, events, end, window, half_life)
     n_users = opened.csr.shape[0]
     return Factors(np.ones((n_users, 1)), scores[:, None], opened.users, opened.items)
 
@@ -125,7 +126,7 @@ def popularity(
 def _count_recent(
     train: LabelledMatrix,
     events: Any,
-    cut: Time | None,
+    end: Time | None,
     window: Duration | None,
     half_life: Duration | None,
 ) -> Floats:
@@ -150,23 +151,43 @@ def _count_recent(
                 "were split",
                 argument="interactions",
             )
-    given = (("window", window), ("half_life", half_life), ("cut", cut))
+    given = (("window", window), ("half_life", half_life), ("cut", end))
     clock = Clock.of(events.timestamps, events.time_unit, given)
-    trained_on = matrix.copy()
-    trained_on.eliminate_zeros()
-    kept = events._are_in(trained_on) & (events.timestamps != UNDATED)
-    if cut is not None:
-        kept &= events.timestamps < clock.time("cut", cut)
+    kept = np.zeros(len(events), bool)
+    for part in train.parts or (train,):
+        kept |= _events_of(part, events, clock)
+    kept &= events.timestamps != UNDATED
     order, items, starts = sort_pairs(events.user_codes[kept], events.item_codes[kept])
     items, times = items[starts], np.maximum.reduceat(events.timestamps[kept][order], starts)
-    end = int(times.max(initial=UNDATED)) if cut is None else clock.time("cut", cut)
+    last = int(times.max(initial=UNDATED)) if end is None else clock.time("cut", end)
     counts = np.ones(len(times))
     if window is not None:
-        counts[times < end - clock.duration("window", window, 1)] = 0.0
+        counts[times < last - clock.duration("window", window, 1)] = 0.0
     if half_life is not None:
-        ages = np.subtract(end, times, dtype=np.int64).view(np.uint64)  # may exceed half the range
+        ages = np.subtract(last, times, dtype=np.int64).view(np.uint64)  # may exceed half the range
         counts *= elementary.power(0.5, ages / clock.duration("half_life", half_life, 1))
     return np.asarray(np.bincount(items, counts, matrix.shape[1]), np.float64)
+
+
+def _events_of(part: LabelledMatrix, events: Any, clock: Clock) -> Booleans:
+    """Return a mask of the events of pairs that a part of a split has, up to its end."""
+    pairs = part.csr.copy()
+    pairs.eliminate_zeros()
+    kept: Booleans = events._are_in(pairs)
+    if part.before is not None:
+        kept &= events.timestamps < clock.time("cut", part.before)
+        return kept
+    # Without an end, all events of a pair have to be in the part, so that it has their sum.
+    rows, columns, values = events.user_codes[kept], events.item_codes[kept], events.values[kept]
+    summed = summed_csr(rows, columns, values, pairs.shape)
+    if len(values) > summed.nnz and not (values.all() and np.array_equal(summed.data, pairs.data)):
+        raise InvalidDataError(
+            "interactions has several events of a pair, and a split without a cut does not record "
+            "which of them are in train. Split with split.temporal, or pass the training events "
+            "themselves as train, as Interactions with timestamps",
+            argument="interactions",
+        )
+    return kept
 
 
 def random(train: Holdout | TrainLike, *, seed: int = 0) -> Scorer:

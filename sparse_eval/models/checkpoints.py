@@ -24,7 +24,16 @@ from ..inputs.axes import Axis
 from ..inputs.npy import open_array
 from ..retrieval.ranker import check_factors
 from ..retrieval.scores import check_weights
-from .identifiers import ITEM_IDS, TRAINED_ON, USER_IDS, id_arrays, ids_of, keep_ids
+from .identifiers import (
+    ITEM_IDS,
+    TRAINED_ON,
+    USER_IDS,
+    id_arrays,
+    ids_of,
+    in_one_dtype,
+    keep_ids,
+    without_old_training,
+)
 from .scorers import ITEM_WEIGHTS, SCORES, ItemItemModel, Scorer
 
 if TYPE_CHECKING:
@@ -120,8 +129,7 @@ def _of_arrays(arrays: dict[str, AnyArray], stream: BinaryIO) -> Checkpoint:
         for name in ("regularization", "alpha"):
             setattr(model, name, parameters.get(name) if "alpha" in parameters else None)
         # implicit's compiled code takes these two dtypes, the same for users and items.
-        dtype = np.float32 if max(one.dtype.itemsize for one in factors) <= 4 else np.float64
-        model.user_factors, model.item_factors = (one.astype(dtype, copy=False) for one in factors)
+        model.user_factors, model.item_factors = in_one_dtype(*factors)
     elif "format" in arrays or ITEM_WEIGHTS in arrays:  # SciPy's own, or a dense matrix with ids
         weights = check_weights(read_sparse(stream) if "format" in arrays else arrays[ITEM_WEIGHTS])
         may_be_scores = ITEM_WEIGHTS not in arrays and items is None
@@ -221,6 +229,7 @@ def saving_model(
             f"{type(model).__name__} cannot be saved; expected a fitted model of implicit, or "
             "se.Scorer(matrix)"
         )
+    model = without_old_training(model)
     arrays = id_arrays(*ids_of(model, users, items))
     if trained_on := getattr(model, TRAINED_ON, None):
         arrays[TRAINED_ON] = np.array(trained_on)

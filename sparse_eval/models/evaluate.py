@@ -146,7 +146,8 @@ def evaluate_model(
         or users or items are unknown to the model. If nothing was hit at all. If the data have ids
         and the model, which is not a function, has none. If `train_als`, `train_model` or
         `EvaluationCallback.fit` trained the model on pairs that differ from `train` and may include
-        held-out pairs. This is not checked if its last event precedes the cut of a split by time.
+        held-out pairs. This is not checked if its last event precedes the cut of a split by time,
+        or if it was trained on a part of ``holdout.for_test().train``.
 
     See Also
     --------
@@ -164,8 +165,9 @@ def evaluate_model(
     first).
 
     A model has the ids of its users and items if `train_als` or `EvaluationCallback.fit` trained it
-    on labelled data, or if `save_model` or the command line saved it. Any other model is numbered
-    as `train` is, with a warning if `train` has ids. Users and items are matched by id, so
+    on labelled data, or if `save_model` or the command line saved it. Any other model, also one
+    that implicit's own ``fit`` trained further, is numbered as `train` is, with a warning if
+    `train` has ids. Users and items are matched by id, so
     yesterday's model can be evaluated on today's data. Users unknown to it get no list and count 0,
     and items unknown to it are missed. A warning counts both (``ev.retrieval.n_unknown_users``,
     ``n_unknown_items``). A model without ids and data whose ids were numbered on the way (a frame,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from contextlib import suppress
+from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..core.csr import row_numbers
-from ..core.hashing import hash_labels, splitmix64
+from ..core.csr import canonical_csr, row_numbers
+from ..core.hashing import digest_arrays, hash_labels, splitmix64
 from ..core.messages import warn
 from ..datasets.interactions import label_array
 from ..errors import InvalidDataError
@@ -176,11 +177,15 @@ class TrainedOn(NamedTuple):
     before : str
         The point in time that all events precede: a date (ISO 8601, UTC), or a number if its unit
         is not known. It is empty if nothing is known.
+    model : str
+        Digests of the factors that were trained, and of the ids. It is empty for models that
+        nothing else can train.
     """
 
     n_pairs: int
     digest: str
     before: str
+    model: str = ""
 
     @classmethod
     def of(cls, train: LabelledMatrix) -> TrainedOn:
@@ -196,29 +201,37 @@ class TrainedOn(NamedTuple):
         return cls(train.nnz, f"{kind}:{int(digest[0]):016x}", before)
 
     def __str__(self) -> str:
-        return " ".join(map(str, self)).strip()
+        return " ".join(filter(None, map(str, self)))
 
     @classmethod
     def parse(cls, text: object) -> TrainedOn | None:
         """Parse the text of `str`; return None for any other text, as other programs write."""
         time = r"-?\d{1,18}|\d{4}-\d\d-\d\d(?:T[\d:.]+)?"
-        found = re.fullmatch(rf"(\d+) ((?:ids|numbers):[\da-f]{{16}})(?: ({time}))?", str(text))
+        data, model = r"(?:ids|numbers):[\da-f]{16}", r"model:[\da-f]{16}:[\da-f]{16}"
+        found = re.fullmatch(rf"(\d+) ({data})(?: ({time}))?(?: ({model}))?", str(text))
         if found is None:
             return None
         before = found[3] or ""
         with suppress(ValueError):
             time_of(before or "0")
-            return cls(int(found[1]), found[2], before)
+            return cls(int(found[1]), found[2], before, found[4] or "")
         return None
 
     def precedes(self, train: LabelledMatrix) -> bool:
-        """Return whether all its events are known to precede the end of other training data."""
-        if not self.before or train.before is None:
+        """Return whether all its events are known to precede the cut of a split by time."""
+        if not self.before or train.cut is None:
             return False
         time = time_of(self.before)
-        if isinstance(time, np.datetime64) != isinstance(train.before, np.datetime64):
+        if isinstance(time, np.datetime64) != isinstance(train.cut, np.datetime64):
             return False
-        return bool(time <= train.before)
+        return bool(time <= train.cut)
+
+    def has_pairs_of(self, train: LabelledMatrix) -> bool:
+        """Return whether it describes this matrix, as far as can be told with or without ids."""
+        if self.n_pairs != train.nnz:  # there is no need to hash them
+            return False
+        found = TrainedOn.of(train)
+        return found.digest == self.digest or found.digest[0] != self.digest[0]
 
 
 def time_of(text: str) -> Any:
@@ -229,23 +242,70 @@ def time_of(text: str) -> Any:
 def keep_training(model: Any, train: LabelledMatrix | None) -> None:
     """Store the ids and a digest of its training data in a model, or remove them."""
     keep_ids(model, *((None, None) if train is None else labels_of(train)))
-    setattr(model, TRAINED_ON, None if train is None else str(TrainedOn.of(train)))
+    known = None
+    if train is not None:
+        digest = _digest(model)
+        digest = digest and f"model:{digest}:{_digest_of_ids(model)}"
+        known = str(TrainedOn.of(train)._replace(model=digest))
+    setattr(model, TRAINED_ON, known)
+
+
+def without_old_training(model: Any) -> Any:
+    """Return a model, or a copy without its ids and digest if it was trained again since.
+
+    implicit's own ``fit`` and ``partial_fit_users`` keep both attributes, which then describe other
+    factors. Ids that were replaced since are kept.
+    """
+    known = TrainedOn.parse(getattr(model, TRAINED_ON, None))
+    if known is None or not known.model:
+        return model
+    _, factors, ids = known.model.split(":")
+    if factors == _digest(model):
+        return model
+    model = copy(model)
+    if ids == _digest_of_ids(model):
+        keep_ids(model, None, None)
+    setattr(model, TRAINED_ON, None)
+    return model
+
+
+def _digest(model: Any) -> str:
+    """Return a digest of what a model of implicit has learnt, the same once it is saved."""
+    model = model.to_cpu() if hasattr(model, "to_cpu") else model
+    if hasattr(model, "item_factors"):
+        factors = np.asarray(model.user_factors), np.asarray(model.item_factors)
+        return digest_arrays(*in_one_dtype(*factors))
+    if getattr(model, "similarity", None) is None:
+        return ""
+    csr = canonical_csr(model.similarity, "the similarity matrix", sum_duplicates=True)
+    arrays = csr.indptr.astype(np.int64), csr.indices.astype(np.int64), csr.data.astype(np.float64)
+    return digest_arrays(*arrays)
+
+
+def _digest_of_ids(model: Any) -> str:
+    ids = (getattr(model, name, None) for name in _ROWS)
+    axes = (None if one is None else Axis.of(one, "ids") for one in ids)
+    return digest_arrays(*(np.zeros(0) if one is None else one.hashes for one in axes))
+
+
+def in_one_dtype(*factors: AnyArray) -> tuple[AnyArray, ...]:
+    """Return factors of users and items in the dtype that a loaded checkpoint has."""
+    dtype = np.float32 if max(one.dtype.itemsize for one in factors) <= 4 else np.float64
+    return tuple(one.astype(dtype, copy=False) for one in factors)
 
 
 def has_other_data(model: Any, train: LabelledMatrix) -> bool:
     """Return whether a model was trained on other data, which may hold the held-out pairs.
 
-    A model is trusted in three cases. Its training data are unknown, all their events precede the
-    cut of a split by time, or `train` is the seen part of a split by users.
+    A model is trusted in four cases. Its training data are unknown, all their events precede the
+    cut of a split by time, `train` is the seen part of a split by users, or the model was trained
+    on `train` or on one of the parts of which it is made.
     """
     text = getattr(getattr(model, "trained", None) or model, TRAINED_ON, None)
     known = None if text is None else TrainedOn.parse(text)
     if known is None or train.part == "seen" or known.precedes(train):
         return False
-    if known.n_pairs != train.nnz:  # there is no need to hash them
-        return True
-    found = TrainedOn.of(train)
-    return found.digest != known.digest and found.digest[0] == known.digest[0]
+    return not any(known.has_pairs_of(part) for part in (train, *train.parts))
 
 
 def warn_of_other_data(name: str) -> None:

@@ -4,6 +4,7 @@ import json
 
 import pandas as pd
 import pytest
+from scipy.sparse import coo_matrix, csr_matrix, save_npz
 
 import sparse_eval as se
 
@@ -150,3 +151,38 @@ def test_a_folder_of_a_split_stands_for_its_two_files(means, tmp_path):
     names = ["ndcg@5", "novelty@5", "coverage@5"]
     found = means(tmp_path / "lists.parquet", tmp_path / "split", "-m", ",".join(names))
     assert found == se.evaluate(lists, holdout.validation, names, train=holdout.train).mean()
+
+
+#: Files of relevant items with rows of the same pair, and how to write them.
+RATINGS = pd.DataFrame({"user": [0, 0, 0, 1, 1, 1], "item": [0, 0, 1, 0, 2, 2],
+                        "gain": [2, 3, 5, 4, 5, 1]})  # fmt: skip
+TRUTHS = {
+    "truth.csv": lambda path: RATINGS.to_csv(path, index=False),
+    "truth.parquet": lambda path: RATINGS.to_parquet(path),
+    "truth.jsonl": lambda path: RATINGS.to_json(path, orient="records", lines=True),
+    "coo.npz": lambda path: save_npz(path, ratings_matrix()),
+    "csr.npz": lambda path: save_npz(path, unsummed(ratings_matrix())),
+}
+
+
+def ratings_matrix():
+    return coo_matrix((RATINGS["gain"], (RATINGS["user"], RATINGS["item"])), shape=(2, 3))
+
+
+def unsummed(matrix):
+    return csr_matrix((matrix.data, matrix.col, [0, 3, 6]), matrix.shape)  # sorted by user
+
+
+@pytest.mark.parametrize("name", TRUTHS)
+def test_a_threshold_is_of_rows_before_they_are_summed(means, tmp_path, name):
+    TRUTHS[name](tmp_path / name)
+    if name.endswith("npz"):
+        lists = tmp_path / "lists.npz"
+        save_npz(lists, csr_matrix([[1, 2, 0], [0, 2, 1]]))
+    else:
+        lists = tmp_path / "lists.csv"
+        lists.write_text("user,item,rank\n0,0,1\n0,1,2\n1,2,1\n1,1,2\n")
+    # Relevant are item 1 of user 0, and items 0 (gain 4) and 2 (gain 5) of user 1.
+    expected = {"num_rel": 1.5, "precision@2": 0.5, "dcg@1": 2.5}
+    found = means(lists, tmp_path / name, "--threshold", "4", "-m", ",".join(expected))
+    assert found == expected

@@ -72,7 +72,7 @@ REFUSED = {
     "split one.csv --out s --fraction 2": "error: --fraction: expected",
     f"{SPLIT} --at 14.11.2019": "error: --at: expected a date such as '2019-11-14'",
     f"{SPLIT} --at {'1' * 4301}": "error: --at: expected a date such as '2019-11-14'",
-    f"{SPLIT} --at 2019-11-14 --gap soon": "error: --gap: expected a duration such as '1D'",
+    f"{SPLIT} --at 2019-11-14 --gap soon": "error: --gap: expected a duration such as '7D'",
     f"{SPLIT} --at 2019-11-14 --fraction 0.1": "--fraction: cannot be combined with --at; ",
     f"{SPLIT} --test-at 2019-11-13": "--test-at needs --at, where the validation part begins",
     f"{SPLIT} --at 2019-11-14 --timestamp day": "pass --at as a whole number in their unit",

@@ -8,13 +8,15 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from raising import raises
 from split_cases import EVENTS, events_in, interactions_of, time_of
 
-from sparse_eval import split
-from sparse_eval.datasets import synthetic
+from sparse_eval import baselines, split
+from sparse_eval.datasets import Interactions, synthetic
 from sparse_eval.errors import InvalidDataError
 
 CUTS = st.integers(-4, 13)
@@ -185,3 +187,21 @@ def test_durations_are_those_of_the_numbers():
     assert days == [np.datetime64(f"2019-12-0{day}") for day in (3, 4, 5, 6)]
     numbers = [h.cut for h in split.rolling(clicks, at=1575331200, window=day)]
     assert numbers == days
+
+
+def test_every_duration_of_dates_needs_a_unit():
+    frame = synthetic(50, 60, n_interactions=900).to_frame()
+    frame["timestamp"] = pd.to_datetime(frame["timestamp"], unit="s")
+    clicks = Interactions.from_frame(frame)
+    calls = (
+        (split.temporal, {"gap": "1D"}),
+        (split.rolling, {"window": "4D", "step": "2D", "train_window": "9D", "gap": "12h"}),
+        (baselines.popularity, {"window": "7D", "half_life": "3D"}),
+    )
+    for function, options in calls:
+        for data in (frame, clicks):
+            if function is not baselines.popularity or data is clicks:
+                function(data, **options)
+                for name in options:
+                    with raises(InvalidDataError, argument=name):
+                        function(data, **options | {name: 7})

@@ -91,6 +91,17 @@ def test_refuses_what_is_no_duration(value):
         Clock("s").duration("gap", value, 1)
 
 
+@pytest.mark.parametrize("value", [7, 86_400, 86_400 * 10**9, np.int64(7), 0])
+def test_a_whole_number_is_no_duration_of_dates(value):
+    with raises(InvalidDataError, argument="window"):
+        Clock("ns").duration("window", value, 1)
+    if value:
+        with raises(InvalidDataError, argument="gap"):
+            Clock("ns").duration("gap", value, 0)
+    assert Clock("ns").duration("gap", 0, 0) == 0  # in any unit
+    assert Clock("s").duration("gap", value, 0) == Clock(None).duration("gap", value, 0) == value
+
+
 @given(UNITS, st.lists(st.datetimes(datetime(1995, 1, 1), datetime(2032, 12, 31)), min_size=1))
 def test_recent_dates_tell_their_unit(unit, moments):
     times = [microseconds(m.replace(tzinfo=UTC)) * PER_SECOND[unit] // 10**6 for m in moments]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -198,9 +199,10 @@ def test_a_threshold_that_no_gain_reaches():
         with raises(InvalidDataError, argument="threshold"):
             Relevance.from_csr(matrix, threshold=bad)
     clicks = pd.DataFrame({"user": [*"aab"], "item": [*"xxy"], "clicks": [2, 2, 1]})
-    assert Relevance.from_frame(clicks, threshold=4).n_relevant.tolist() == [1, 0]
-    with raises(InvalidDataError, argument="threshold"):
-        Relevance.from_frame(clicks, threshold=4.5)
+    assert Relevance.from_frame(clicks, threshold=4, combine="sum").n_relevant.tolist() == [1, 0]
+    for least, combine in ((4.5, "sum"), (4, None)):
+        with raises(InvalidDataError, argument="threshold"):
+            Relevance.from_frame(clicks, threshold=least, combine=combine)
     # Data without any gain have no threshold to reach.
     for nothing in (sparse.csr_matrix((2, 3)), sparse.csr_matrix(([0.0], [1], [0, 1, 1]))):
         assert Relevance.from_csr(nothing, threshold=5).n_relevant.tolist() == [0, 0]
@@ -230,3 +232,85 @@ def test_pages_that_are_released_hold_what_was_written_to_them(mode, tmp_path):
     before = values.copy()
     release(values, values[5:], sparse.csr_matrix(np.eye(2)), None)
     np.testing.assert_array_equal(values, before)
+
+
+def relevant_by_hand(rows, threshold, combine, default=sum):
+    """Return the gain of each relevant pair: of the rows that reach a threshold, or of all."""
+    pairs = {}
+    for user, item, gain in rows:
+        if combine is not None or gain >= threshold:
+            pairs.setdefault((user, item), []).append(gain)
+    how = {"sum": sum, "max": max, None: default}[combine]
+    return {pair: how(gains) for pair, gains in pairs.items() if how(gains) >= threshold}
+
+
+def relevant(relevance):
+    coo = relevance.to_csr().tocoo()
+    labels = relevance.users, relevance.items_index
+    users, items = (np.arange(99) if axis is None else axis for axis in labels)
+    found = zip(coo.row, coo.col, coo.data, strict=True)
+    return {(int(users[u]), int(items[i])): gain for u, i, gain in found if gain > 0}
+
+
+def unsummed_csr(matrix):
+    order = np.argsort(matrix.row, kind="stable")
+    indptr = np.append(0, np.cumsum(np.bincount(matrix.row, minlength=matrix.shape[0])))
+    return sparse.csr_matrix((matrix.data[order], matrix.col[order], indptr), matrix.shape)
+
+
+#: Ways to give the rows of a matrix, none of which sums them, and then of a frame.
+OF_MATRICES = {
+    "coo": lambda matrix: matrix,
+    "csr": unsummed_csr,
+    "csc": lambda matrix: unsummed_csr(matrix.T.tocoo()).T,
+    "array": sparse.coo_array,
+    "int8": lambda matrix: sparse.coo_matrix(
+        (matrix.data.astype(np.int8), (matrix.row, matrix.col)), matrix.shape
+    ),
+}
+OF_FRAMES = {
+    "pandas": lambda frame: frame,
+    "arrow": pa.Table.from_pandas,
+    "rows": lambda frame: frame.to_dict("records"),
+}
+
+
+@pytest.mark.parametrize("threshold", [0.5, 2, 4, 5])
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_reach_a_threshold_before_they_are_combined(seed, threshold):
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, [3, 4, 6], (3 + 6 * seed, 3))
+    rows = np.concatenate((rows, [[0, 0, 5], [2, 3, 5]]))  # some gain reaches any threshold
+    expected = relevant_by_hand(rows.tolist(), threshold, None)
+    matrix = sparse.coo_matrix((rows[:, 2], (rows[:, 0], rows[:, 1])), shape=(3, 4))
+    for way in OF_MATRICES.values():
+        given = way(matrix)
+        assert given.nnz == len(rows)
+        assert relevant(Relevance.from_csr(given, threshold=threshold)) == expected
+        assert given.nnz == len(rows)
+    frame = pd.DataFrame(rows, columns=["user", "item", "worth"])
+    events = frame.assign(event=frame["worth"].map("e{}".format)).drop(columns="worth")
+    gains = {f"e{n}": n for n in range(6)}
+    for way in OF_FRAMES.values():
+        for combine in (None, "sum", "max"):
+            options = {"threshold": threshold, "combine": combine}
+            found = Relevance.from_frame(way(frame), gain="worth", **options)
+            assert relevant(found) == relevant_by_hand(rows.tolist(), threshold, combine)
+            found = Relevance.from_frame(way(events), event="event", gains=gains, **options)
+            assert relevant(found) == relevant_by_hand(rows.tolist(), threshold, combine, max)
+    kept = se.Interactions.from_frame(frame, value="worth").filter(min_value=threshold)
+    assert relevant(Relevance.from_csr(kept.matrix())) == expected
+    held = se.split.leave_k_out(kept, k=1)
+    parts = [relevant(Relevance.from_csr(part)) for part in (held.train, held.validation)]
+    assert parts[0] | parts[1] == expected
+
+
+def test_a_threshold_hides_no_invalid_gain():
+    for bad in (-1.0, np.nan, np.inf):
+        for other in (5.0, 1.0):  # of the same pair
+            matrix = sparse.coo_matrix(([bad, other, 5.0], ([0, 0, 0], [0, 0, 1])), shape=(1, 2))
+            with raises(InvalidDataError):
+                Relevance.from_csr(matrix, threshold=4)
+            frame = pd.DataFrame({"user": 0, "item": [0, 0, 1], "gain": [bad, other, 5.0]})
+            with raises(InvalidDataError):
+                Relevance.from_frame(frame, threshold=4)

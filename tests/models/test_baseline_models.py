@@ -1,15 +1,17 @@
 """Popularity, random, item neighbours and EASE, against their definitions in plain NumPy."""
 
+import tempfile
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from implicit.nearest_neighbours import CosineRecommender
 from raising import raises
 from scipy import sparse
+from split_cases import EVENTS, events_in, interactions_of
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
@@ -141,6 +143,68 @@ def test_recent_popularity_counts_last_events_before_the_cut():
     assert np.array_equal(everything.item_factors, se.baselines.popularity(held).item_factors)
 
 
+#: Splits, and when training ends; without a cut, with the last event of the training part.
+SPLITS = {
+    "temporal": lambda data, gap, how: (se.split.temporal(data, at=6, gap=gap, repeats=how), 6),
+    "first of three": lambda data, gap, how: (
+        se.split.temporal(data, at=4, test=8, gap=gap, repeats=how), 4),
+    "last of three": lambda data, gap, how: (
+        se.split.temporal(data, at=4, test=8, gap=gap, repeats=how).for_test(), 8),
+    "last of three, known": lambda data, gap, how: (
+        se.split.temporal(data, at=4, test=8, gap=gap, repeats=how).known().for_test().known(), 8),
+    "rolling": lambda data, gap, how: (
+        next(se.split.rolling(data, at=6, window=3, train_window=5, gap=gap, repeats=how)), 6),
+    "last_n": lambda data, _, how: (se.split.last_n(data, n=1, repeats=how), None),
+    "last_n for the test": lambda data, _, how: (
+        se.split.last_n(data, n=1, test=1, repeats=how).for_test(), None),
+    "users": lambda data, _, how: (
+        se.split.users(data, fraction=0.3, order="time" if how == "drop" else "random"), None),
+    "random": lambda data, *_: (se.split.random(data, fraction=0.4), None),
+}  # fmt: skip
+
+
+@given(
+    st.sampled_from([*SPLITS]),
+    EVENTS,
+    st.integers(0, 3),
+    st.sampled_from(["drop", "keep"]),
+    st.booleans(),
+)
+@example("temporal", [(0, 0, 1), (0, 0, 5), (1, 1, 3), (1, 2, 7)], 2, "drop", True)
+@example("last of three", [(0, 0, 1), (0, 1, 5), (0, 0, 6), (1, 2, 9)], 0, "drop", False)
+@example("last_n", [(0, 0, 1), (0, 1, 2), (0, 0, 3), (1, 2, 3), (1, 3, 4)], 0, "drop", False)
+def test_recency_is_of_the_events_in_train(name, events, gap, how, saved):
+    data = interactions_of(events)
+    try:
+        held, end = SPLITS[name](data, gap, how)
+    except InvalidDataError:  # a part would be empty
+        assume(False)
+    if saved and "last of" not in name:
+        with tempfile.TemporaryDirectory() as folder:
+            held.save(folder)
+            held = se.Holdout.load(folder)
+    last = {}
+    for n in events_in(held.train, data, events):
+        user, item, time = events[n]
+        if time is not None:
+            last[user, item] = max(last.get((user, item), time), time)
+    if end is None:
+        end = max(last.values(), default=0)
+    else:
+        end -= gap
+    counts = dict.fromkeys(data.items, 0.0)
+    for (_, item), time in last.items():
+        counts[item] += (end - time <= 4) * 0.5 ** (end - time)
+    may_fail = len({event[:2] for event in events}) < len(events) and name in ("last_n", "users")
+    may_fail |= name == "last_n for the test"
+    try:
+        model = se.baselines.popularity(held, window=4, half_life=1, interactions=data)
+    except InvalidDataError:
+        assert may_fail
+    else:
+        assert dict(zip(data.items, model.item_factors[:, 0], strict=True)) == counts
+
+
 def test_recent_popularity_of_interactions_ends_with_the_last_event():
     frame = pd.DataFrame({"user": [0, 1, 2, 0], "item": [0, 0, 1, 1], "at": [1, 5, 9, 10]})
     clicks = se.Interactions.from_frame(frame, timestamp="at")
@@ -170,6 +234,9 @@ def test_recent_popularity_without_times_raises():
     ):
         with raises(InvalidDataError, argument=argument):
             se.baselines.popularity(held, **options)
+    twice = interactions_of([(0, 0, 1), (0, 1, 2), (0, 0, 3)])
+    with raises(InvalidDataError, argument="interactions"):
+        se.baselines.popularity(se.split.last_n(twice, n=1), window=1, interactions=twice)
     frame = pd.DataFrame({"user": [0], "item": [0], "timestamps": [1]})
     with raises(InvalidDataError, argument="window"):
         se.baselines.popularity(frame, window=1)

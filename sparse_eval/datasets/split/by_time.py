@@ -167,9 +167,9 @@ def temporal(
         Where the test part begins and the validation part ends. With `at`, a later point in time;
         otherwise a fraction of the dated pairs, as `fraction`, which is then the share before it.
     gap : str, datetime.timedelta, pandas.Timedelta, numpy.timedelta64 or int, optional
-        Events within this duration before a cut are in no part: ``"1D"`` or ``"12h"``, or a whole
-        number in the unit of the timestamps. It represents the time between training a model and
-        using it.
+        Events within this duration before a cut are in no part: ``"1D"`` or ``"12h"``, or, if the
+        timestamps are numbers, a whole number in their unit. It represents the time between
+        training a model and using it.
     repeats : {"drop", "keep"}
         How to treat held-out events of a pair that training (for the test, training or validation)
         has too, even as an explicit zero. "drop" leaves them out and counts them in
@@ -186,8 +186,8 @@ def temporal(
     ------
     InvalidDataError
         If there are no timestamps, or a date or duration is given and their unit is not known. If
-        `at` and `fraction` are both given, or an option is out of its range. If a part would be
-        empty.
+        the timestamps are dates, and a duration is a whole number. If `at` and `fraction` are both
+        given, or an option is out of its range. If a part would be empty.
 
     See Also
     --------
@@ -238,7 +238,8 @@ def temporal(
     held_out = [events.from_on(cut, end) for cut, end in zip(cuts, ends, strict=True)]
     parts, left_out = _without_repeats(events, events.before(cuts[0] - length), held_out, repeats)
     _check_not_empty(events, clock, cuts, parts, left_out)
-    return events.divide(parts, left_out, clock.date(cuts[0]))
+    times = [(clock.date(max(cut - length, UNDATED + 1)), clock.date(cut)) for cut in cuts]
+    return events.divide(parts, left_out, times)
 
 
 @show_spelling
@@ -320,7 +321,8 @@ def rolling(
         train = events.before(end, None if reach is None else end - reach)
         held_out = [events.from_on(start, start + width)]
         parts, left_out = _without_repeats(events, train, held_out, repeats)
-        return events.divide(parts, left_out, clock.date(start))
+        times = [(clock.date(max(end, UNDATED + 1)), clock.date(start))]
+        return events.divide(parts, left_out, times)
 
     return (hold_out(start) for start in range(first, int(events.times.max()) + 1, stride))
 

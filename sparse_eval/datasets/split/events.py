@@ -22,7 +22,7 @@ from ...core.hashing import splitmix64
 from ...core.threads import for_blocks, for_each
 from ...errors import InvalidDataError, SparseEvalError
 from ...inputs.cells import UNDATED
-from ...inputs.labelled import labels_of
+from ...inputs.labelled import LabelledMatrix, labels_of
 from ...inputs.tables import engine_of
 from ..interactions import Interactions
 from ..load import load
@@ -215,13 +215,18 @@ class Events:
         self,
         parts: Sequence[Booleans],
         left_out: LeftOut = LeftOut(),  # noqa: B008 - immutable
-        cut: np.datetime64 | int | None = None,
+        times: Sequence[tuple[np.datetime64 | int, np.datetime64 | int]] = (),
         fold_in: Booleans | None = None,
     ) -> Holdout:
-        """Return the split whose parts are the given events: train, validation, maybe test."""
+        """Return the split whose parts are the given events: train, validation, maybe test.
+
+        `times` has the end of each part but the last of a split by time, and the next part's start.
+        """
         given = parts if fold_in is None else [*parts, fold_in]
         entries = self.bounds, self.items, self.values, self.shape, self.starts
-        matrices = for_each(lambda chosen: sorted_csr(*entries, chosen), given)
+        matrices: list[Any] = for_each(lambda chosen: sorted_csr(*entries, chosen), given)
+        for number, ends in enumerate(times):
+            matrices[number] = LabelledMatrix(matrices[number], None, None, None, *ends)
         train, validation, *test = matrices[: len(parts)]
         return Holdout(
             train,
@@ -229,7 +234,7 @@ class Events:
             *self.axes,
             test=test[0] if test else None,
             fold_in=None if fold_in is None else matrices[-1],
-            cut=cut,
+            cut=times[0][1] if times else None,
             left_out=left_out,
         )
 

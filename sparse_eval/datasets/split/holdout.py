@@ -156,9 +156,15 @@ class Holdout:
         values: dict[str, Any] = {"users": users, "items": items, "cut": cut}
         values |= {"left_out": left_out, "folder": None}
         for part, matrix in given.items():
-            before = cut if part == "train" else None
+            before = next_cut = None
+            if cut is not None:  # otherwise the events of a part do not end at one time
+                before, next_cut = (getattr(matrix, name, None) for name in ("before", "cut"))
+            if part == "train":
+                before, next_cut = cut if before is None else before, cut
             values[part] = (
-                None if matrix is None else LabelledMatrix.of(matrix, users, items, part, before)
+                None
+                if matrix is None
+                else LabelledMatrix.of(matrix, users, items, part, before, next_cut)
             )
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -254,7 +260,10 @@ class Holdout:
         """
         held_out = {part: m for part, m in self._parts() if part in ("validation", "test")}
         users, items = self._known()
-        known: Any = {part: _select(matrix, users, items) for part, matrix in held_out.items()}
+        known: Any = {
+            part: replace(matrix, csr=_select(matrix, users, items))
+            for part, matrix in held_out.items()
+        }
         n_unknown = sum(held_out[part].nnz - known[part].nnz for part in held_out)
         left_out = self.left_out._replace(unknown=self.left_out.unknown + n_unknown)
         return replace(self, **known, left_out=left_out)
@@ -266,8 +275,8 @@ class Holdout:
         -------
         Holdout
             Its `train` is for training the chosen model once more, and its `validation` is the test
-            part. For a split by users, all pairs of the validation users are in `train`, and the
-            test users are folded in.
+            part, which begins at its `cut` if the split is by time. For a split by users, all pairs
+            of the validation users are in `train`, and the test users are folded in.
 
         Raises
         ------
@@ -283,7 +292,8 @@ class Holdout:
         Holdout(100 users × 200 items, 1,200 train + 150 validation + 150 test pairs;
         cut at 2019-11-30 23:20:23; validation not in train: 0 users, 1 items, 1 pairs)
         >>> holdout.for_test()
-        Holdout(100 users × 200 items, 1,350 train + 150 validation pairs)
+        Holdout(100 users × 200 items, 1,350 train + 150 validation pairs;
+        cut at 2019-12-03 15:54:55)
         """
         if self.test is None:
             raise InvalidDataError(
@@ -296,7 +306,11 @@ class Holdout:
             every_item = np.ones(train.shape[1], bool)
             train = added(train, _select(self.fold_in, ~is_tested, every_item))
             fold_in = _select(self.fold_in, is_tested, every_item)
-        return Holdout(train, self.test, self.users, self.items, fold_in=fold_in)
+        together = LabelledMatrix(
+            train, before=self.validation.before, parts=(self.train, self.validation)
+        )
+        sides = together, self.test, self.users, self.items
+        return Holdout(*sides, fold_in=fold_in, cut=self.validation.cut)
 
     def save(self, folder: PathLike) -> None:
         """Write the parts, such as ``train.npz`` and ``validation.npz``, and ``labels.npz``.
@@ -342,8 +356,9 @@ class Holdout:
             for name, index in (("users", self.users), ("items", self.items))
             if index is not None
         }
-        if self.cut is not None:
-            arrays["cut"] = np.asarray(self.cut)
+        times = {"cut": self.cut, "before": self.train.before}
+        times |= {f"validation_{name}": getattr(self.validation, name) for name in times}
+        arrays |= {name: np.asarray(time) for name, time in times.items() if time is not None}
         folder = make_folder(folder)
         checksums, values = self._checksums()
         with replacing_together(folder, last="labels.npz") as temporary_for:
@@ -438,14 +453,20 @@ class Holdout:
             labels: Any = {
                 name: arrays[name].tolist() for name in ("users", "items") if name in arrays
             }
-            cut: Any = arrays["cut"][()] if "cut" in arrays else None
+            times: dict[str, Any] = {
+                name: arrays[name][()] if arrays[name].dtype.kind == "M" else int(arrays[name])
+                for name in ("cut", "before", "validation_cut", "validation_before")
+                if name in arrays
+            }
         parts: Any = {}
         for name in (name for name in PARTS if name in names):
             with naming(folder / f"{name}.npz"):
                 parts[name] = summed_csr(*coordinates(read_sparse(folder / f"{name}.npz")))
-        cut = cut if isinstance(cut, np.datetime64 | None) else int(cut)
+        for part, start in (("train", ""), ("validation", "validation_")):
+            known = times.get(f"{start}before"), times.get(f"{start}cut")
+            parts[part] = LabelledMatrix.of(parts[part], None, None, None, *known)
         with naming(folder):
-            holdout = cls(**parts, **labels, cut=cut, left_out=left_out)
+            holdout = cls(**parts, **labels, cut=times.get("cut"), left_out=left_out)
         if checksums != holdout._checksums():
             listed = ", ".join(f"{part}.npz" for part, _ in holdout._parts())
             raise InvalidFileError(

@@ -6,6 +6,7 @@ from raising import raises
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
+from sparse_eval.models.accepted import as_model
 from sparse_eval.models.checkpoints import read_checkpoint
 
 
@@ -80,6 +81,10 @@ def test_a_model_on_a_device(holdout, tmp_path, curves):
     assert isinstance(model.item_factors, DeviceMatrix)
     assert model._item_norms_host is None
     assert bits(model.to_cpu()) == bits(trained("bpr", holdout, best))
+    assert as_model(model).item_ids.equals(holdout.items)
+    model.item_factors.array[0, 0] += 1  # trained again
+    assert as_model(model).item_ids is None
+    model.item_factors.array[0, 0] -= 1
     saved = read_checkpoint(tmp_path / f"iteration_{done:04d}.npz").model
     assert bits(saved) == bits(trained("bpr", holdout, done))
     fewer = se.EvaluationCallback(
