@@ -147,12 +147,14 @@ class _Problem(NamedTuple):
         shape = n_users, n_items
         kinds = [metric.definition for metric in protocol.metrics]
         certain = plain or any(one.over == "lists" or "judged" in one.uses for one in kinds)
-        zero = float(convention_named(protocol.convention).zeros == "error")
+        rules = convention_named(protocol.convention)
+        zero = float(rules.zeros == "error")
         positions = np.zeros(shape, np.int64)
         stored = rng.random(shape) < rng.choice([0.2, 0.5])
         stored[rng.random(n_users) < 0.1] = False
         stored[[0, -1], rng.integers(n_items)] = True
-        gains = rng.choice([zero, 0.5, 1.0, 1.0, 2.0, 3.0], shape)
+        least = 1.0 if rules.cuts_gains else 0.5
+        gains = rng.choice([zero, least, 1.0, 1.0, 2.0, 3.0], shape)
         gains[rng.random(n_users) < 0.2] = zero
         gains[[0, -1]] = 3.0  # the largest gain, in both halves
         train = rng.random(shape) < 0.4

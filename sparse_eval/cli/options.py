@@ -39,6 +39,7 @@ from typing import (
 
 import typer
 
+from ..core.arguments import check_bytes
 from ..core.files import as_path
 from ..core.formatting import records, text_of_frame
 from ..errors import InvalidDataError
@@ -107,6 +108,14 @@ def file(word: str | Path) -> Path:
             with sys.stdin as source:
                 shutil.copyfileobj(source.buffer, target)
     return copy
+
+
+def number_of_bytes(text: str) -> int:
+    """Return a number of bytes, or raise before any work is done."""
+    try:
+        return check_bytes("--memory", text)
+    except InvalidDataError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def option(*names: str, **settings: Any) -> dict[str, Any]:
@@ -184,7 +193,7 @@ class Evaluating(Progress):
         Evaluate users in blocks that take at most so much memory, as 2GB. [all users at once]
     """
 
-    memory: Rare[Annotated[str | None, option(metavar="SIZE")]] = None
+    memory: Rare[Annotated[int | None, option(parser=number_of_bytes, metavar="SIZE")]] = None
 
 
 #: How text begins that a spreadsheet takes for a formula, by OWASP's page on CSV injection; also in

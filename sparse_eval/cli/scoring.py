@@ -242,8 +242,8 @@ def score(
     protocol = measuring.of_models()
     bounds = parse_bounds(gate.fail_under, protocol.metrics, measuring.convention)
     paths = list_checkpoints(checkpoint)  # raises for an empty folder before data are read
-    for path in set(paths) & set(map(Path, checkpoint)):
-        if not path.exists():
+    for path in map(Path, checkpoint):
+        if path in paths and not path.exists():
             raise InvalidFileError("does not exist", path)
     several = paths != [Path(checkpoint[0])]
     if several and execution.memory is not None:

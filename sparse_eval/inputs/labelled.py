@@ -325,14 +325,14 @@ def _check_columns(
     for_columns, for_ids = _COLUMNS_OR_IDS.get(numbered, _OTHERWISE)
     if n_numbered > n_items:
         raise InvalidDataError(
-            f"item number {n_numbered - 1} of {numbered} is no column of {labelled}, which has "
-            f"{n_items} items. If the numbers are ids, pass {for_ids}"
+            f"item number {n_numbered - 1} of {numbered} is no column of {labelled} ({n_items} "
+            f"items). If the numbers are ids, pass {for_ids}"
         )
     if may_be_ids and labels.is_integer and not labels.equals(Axis.numbers(n_items)):
         raise InvalidDataError(
-            f"the item numbers of {numbered} may be columns or ids, because {labelled} has whole "
-            f"numbers as ids of items ({labels[0]}, …). If they are columns, pass {for_columns}; "
-            f"if they are ids, pass {for_ids}"
+            f"the item numbers of {numbered} may be columns or ids, because the ids of items in "
+            f"{labelled} are whole numbers ({labels[0]}, …). If they are columns, pass "
+            f"{for_columns}; if they are ids, pass {for_ids}"
         )
 
 

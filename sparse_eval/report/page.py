@@ -154,7 +154,7 @@ def write_report(
     InvalidFileError
         If `history` cannot be read, or has no nights.
     OutputError
-        If the name of the file does not end in ".html" or ".htm", or it cannot be written.
+        If the file has the suffix of another format, or cannot be written.
     MissingExtraError
         If matplotlib or jinja2 is not installed.
     OutputError
@@ -179,7 +179,7 @@ def write_report(
     ...     "No significant difference" in page.read_text(encoding="utf-8")
     True
     """
-    if Path(path).suffix.lower() not in (".html", ".htm"):
+    if Path(path).suffix.lower() not in ("", ".html", ".htm"):
         raise OutputError(f"{path}: the page is HTML; give it a name that ends in .html")
     template = _template()
     file = make_folder_of(path)

@@ -73,9 +73,11 @@ def check(ev, lists_of, train, validation, candidates_of):
             assert per_user[metric].iloc[user] == pytest.approx(value, nan_ok=True)
             n = sum(gain > 0 for gain in own.values())
             if n and name in ("recall", "hit_rate"):
-                size = candidates_of(history, gains)
-                none = math.comb(size - n, min(3, size)) / math.comb(size, min(3, size))
-                expected[metric].append(min(3, size) / size if name == "recall" else 1 - none)
+                size, excluded = candidates_of(history)
+                found = sum(gain > 0 for item, gain in own.items() if item not in excluded)
+                none = math.comb(size - found, min(3, size)) / math.comb(size, min(3, size))
+                share = found / n * min(3, size) / size
+                expected[metric].append(share if name == "recall" else 1 - none)
     random = ev.summary()["random"]
     for metric, values in expected.items():
         if values:
@@ -101,11 +103,8 @@ def test_values_are_those_of_the_definitions(case, filter_seen):
     def excluded(history):
         return history if filter_seen else ()
 
-    def candidates_of(history, gains):
-        if not filter_seen:
-            return n_items
-        # Seen items count as candidates where they are relevant all the same.
-        return n_items - len(set(history) - {item for item, gain in gains.items() if gain > 0})
+    def candidates_of(history):
+        return n_items - len(excluded(history)), excluded(history)
 
     def listed(user, history):
         return best(scores[user], 3, excluded(history))
