@@ -146,7 +146,10 @@ def a_night_that_is_repeated(operator):
     left = {"als4", "als8", "als16", "bpr", "bm25"} - {best}
     assert f"{best}.npz" not in printed
     assert all(f"{name}.npz" in printed for name in left)
-    assert Path("night/1/sweep.jsonl").read_bytes() == before
+    after = Path("night/1/sweep.jsonl").read_bytes()
+    assert after.startswith(before)
+    added = [json.loads(line) for line in after[len(before) :].splitlines()]
+    assert [(Path(row["file"]).stem, row["status"]) for row in added] == [(best, "gone")]
     rows = json.loads(operator.runs(f"{night} --format json", *METRICS))
     assert (len(rows), sum(row["best"] for row in rows)) == (len(left), 1)
     assert {"mean", "ci_low", "random", "popularity"} <= rows[0]["metrics"]["ndcg@10"].keys()
