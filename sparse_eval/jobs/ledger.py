@@ -254,6 +254,8 @@ class Ledger:
                 row = json.loads(line.decode())
                 if row["schema"] == SCHEMA and row["check"] != _check(row):
                     raise ValueError
+                folder = row["saved"]["folder"] if "saved" in row else None
+                is_beside = folder is None or Path(folder).name == folder not in ("", "..")
             except (ValueError, RecursionError, LookupError, TypeError):
                 raise InvalidFileError(
                     "is damaged; delete the line, or restore it", path, number
@@ -265,8 +267,7 @@ class Ledger:
                     path,
                     number,
                 )
-            folder = str(row.get("saved", {}).get("folder", "x"))
-            if folder in ("", ".", "..") or Path(folder).name != folder:
+            if not is_beside:
                 raise InvalidFileError(
                     f"names the folder {folder!r}, which is not next to it; delete the line",
                     path,

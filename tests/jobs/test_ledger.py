@@ -87,3 +87,21 @@ def test_refuses_other_jobs_and_inputs(tmp_path):
     need_posix()
     with Ledger.opened(out, "test", made), raises(OutputError), Ledger.opened(out, "test", made):
         pass
+
+
+@pytest.mark.parametrize("saved", [{"folder": "a"}, {"folder": "als 32.é"}])
+def test_a_row_names_a_folder_next_to_it(tmp_path, saved):
+    path = tmp_path / "rows.jsonl"
+    Ledger(path, "test").append("a", saved=saved)
+    assert Ledger(path, "test").rows["a"]["saved"] == saved
+
+
+@pytest.mark.parametrize(
+    "saved",
+    [*({"folder": name} for name in ("../a", "..", ".", "/a", "a/b", "", 5)), "a", [], {}],
+)
+def test_refuses_a_row_that_names_anything_else(tmp_path, saved):
+    path = tmp_path / "rows.jsonl"
+    Ledger(path, "test").append("a", saved=saved)
+    with raises(InvalidFileError):
+        Ledger(path, "test")
