@@ -234,8 +234,8 @@ def _load(words: list[str]) -> SavedResults:
             is_one = not path.is_dir() or (path / SUMMARY).exists()
             found = [path] if is_one else sorted(path.glob(f"*/{SUMMARY}"))
             if not is_one:
-                gone = {place.resolve() for place in saved_evaluations(path, "gone").values()}
-                found = [place for place in found if place.parent.resolve() not in gone]
+                gone = saved_evaluations(path, "gone").values()
+                found = [place for place in found if place.parent not in gone]
             if not found:
                 raise InvalidFileError(
                     f"contains no results: neither {SUMMARY} nor folders with one; --out writes it",

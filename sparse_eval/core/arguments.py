@@ -20,7 +20,6 @@ _LENGTH = {
     "metrics": "the cut-off with the metric: 'ndcg@{!r}'",
     "k": "k={!r}",
     "n": "n={!r}",
-    "events": "n={!r}",
 }
 _PROTOCOL = {"metrics": "se.Protocol(metrics, filter_seen={!r}) as metrics"}
 
@@ -152,8 +151,8 @@ def show_spelling(function: Callable[P, Result]) -> Callable[P, Result]:
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> Result:
         for name in (SPELLINGS.keys() & kwargs.keys()) - own:
-            for instead in (SPELLINGS[name][ours] for ours in SPELLINGS[name] if ours in own):
-                given = instead.format(kwargs[name])
+            if fitting := [text for ours, text in SPELLINGS[name].items() if ours in own]:
+                given = fitting[0].format(kwargs[name])
                 raise TypeError(f"{function.__name__}() has no argument {name}; give {given}")
         return function(*args, **kwargs)
 

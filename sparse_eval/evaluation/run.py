@@ -426,9 +426,8 @@ def warn_of_mistakes(evaluation: Evaluation) -> None:
         )
     if evaluation.found_nothing:
         warn(
-            "no list contains a relevant item within the cut-offs. "
-            "Check that both sides use the same ids, or the same row and column numbers, for users "
-            "and items"
+            "no list contains a relevant item within the cut-offs. Check that both sides use the "
+            "same ids, or the same row and column numbers, for users and items"
         )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..core.files import make_folder_of, replacing
+from ..core.files import as_path, make_folder_of, replacing
 from ..core.formatting import numbers, records
 from ..core.messages import printable
 from ..core.versions import installed_version
@@ -153,12 +153,10 @@ def write_report(
         shown items.
     InvalidFileError
         If `history` cannot be read, or has no nights.
-    OutputError
-        If the file has the suffix of another format, or cannot be written.
     MissingExtraError
         If matplotlib or jinja2 is not installed.
     OutputError
-        If the file cannot be written.
+        If the file has the suffix of another format, or cannot be written.
 
     See Also
     --------
@@ -179,7 +177,7 @@ def write_report(
     ...     "No significant difference" in page.read_text(encoding="utf-8")
     True
     """
-    if Path(path).suffix.lower() not in ("", ".html", ".htm"):
+    if Path(as_path(path)).suffix.lower() not in ("", ".html", ".htm"):
         raise OutputError(f"{path}: the page is HTML; give it a name that ends in .html")
     template = _template()
     file = make_folder_of(path)

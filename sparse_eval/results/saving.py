@@ -288,7 +288,8 @@ def _plan_of(name: str, convention: Convention, content: dict[str, Any]) -> Plan
         plan = Plan(metric, metric.definition, convention.arguments(metric))
         if str(metric) == name and plan.per_user == per_user:
             return plan
-    lower, upper = content["lower"][name], content["upper"][name]
+    lower = content["lower"][name]
+    upper = content.get("upper", {name: 1.0})[name]  # earlier versions have only the lower end
     is_micro = re.search(r"[(,]average=micro[,)]", name) is not None
     definition = Definition(
         name,
