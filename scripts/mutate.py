@@ -110,7 +110,7 @@ class Copy:
         phases = [hypothesis.Phase.explicit, hypothesis.Phase.generate]
         hypothesis.settings.register_profile("unshrunk", phases=phases, max_examples=20)
         hypothesis.settings.load_profile("unshrunk")
-        by = self.mutation.result.rpartition(" by ")[2]  # the test that noticed it last time
+        by = self.mutation.result.partition(" by ")[2]  # the test that noticed it last time
         runs = [("not long", [by])] if by else []
         runs += [(FAST, tests)]
         if self.path and "NUMBA_DISABLE_JIT" not in os.environ:

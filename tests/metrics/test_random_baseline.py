@@ -91,7 +91,6 @@ def evaluated(user, metrics):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@settings(max_examples=40)
 @given(users())
 def test_expectations_are_means_over_all_lists_of_unseen_candidates(user):
     excluded = user.seen if user.rules["filter_seen"] else set()
