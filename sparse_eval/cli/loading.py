@@ -333,7 +333,7 @@ class Tables:
         random orders, or relevant items last. [as the convention does]
     threshold
         Gains below it are not relevant, and are not added to other gains of the same user and item.
-        [any gain above 0 is]
+        [every gain above 0 is relevant]
     """
 
     user: str | None = None

@@ -205,8 +205,8 @@ class Times:
         if types.is_floating(dtype) and dtype.bit_width < 64:  # they were rounded before
             most = 2 ** (np.finfo(f"float{dtype.bit_width}").nmant + 1)
             expected = (
-                f"less than {most}, as float{dtype.bit_width} rounds larger whole numbers (read "
-                "or compute the times as int64)"
+                f"a time below {most}, because float{dtype.bit_width} cannot represent every "
+                "larger whole number (read or compute the times as int64)"
             )
             _check(np.abs(times) < most, column, self.name, expected, first)
         return times, None

@@ -287,8 +287,8 @@ class _Ids:
             codes, labels = pd.factorize(objects)
         except TypeError as error:
             raise InvalidDataError(
-                f"column {self.name!r}: {error}; expected text or numbers as ids, in a row for "
-                f"each of them, as df.explode({self.name!r}) makes of lists",
+                f"column {self.name!r}: {error}; expected text or numbers as ids, one in each "
+                f"row. If the column contains lists, pass df.explode({self.name!r})",
                 column=self.name,
             ) from None
         for code, value in zip(codes.tolist(), values, strict=True):
