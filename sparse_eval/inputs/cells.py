@@ -44,6 +44,8 @@ def is_missing(column: Any) -> Booleans:
         import pandas as pd
 
         return np.asarray(pd.isna(column))
+    if str(column.type) == "halffloat":  # in which older versions of Arrow do not look for NaN
+        column = column.cast("float32")
     return np.asarray(column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
 
 
