@@ -35,7 +35,8 @@ _UNDATED_HINT = (
 def at(column: Any, row: int) -> object:
     """Return one cell as an object of Python."""
     cell = column[row]
-    return cell.as_py() if hasattr(cell, "as_py") else cell
+    cell = cell.as_py() if hasattr(cell, "as_py") else cell
+    return cell.item() if isinstance(cell, np.generic) else cell  # of float16, in older Arrow
 
 
 def is_missing(column: Any) -> Booleans:
