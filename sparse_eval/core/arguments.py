@@ -70,8 +70,9 @@ def check_bytes(name: str, value: object) -> int:
     """Return a number of bytes, given as 2000000000, "2GB" or "1.5 GiB", or raise."""
     if not isinstance(value, str):
         return check_whole(name, value)
-    units = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
-    digits = value.rstrip("kmgibKMGIB ")
+    units = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+    units |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+    digits = value.rstrip("kmgtibKMGTIB ")
     try:
         return int(float(digits) * units[value[len(digits) :].strip().lower()])
     except (KeyError, ValueError, OverflowError):

@@ -113,6 +113,8 @@ class Clock:
         # pandas reads a number without a unit as nanoseconds.
         text = value if isinstance(value, str) else ""
         is_length = re.search("[A-Za-z:]", text) or isinstance(value, timedelta | np.timedelta64)
+        if isinstance(value, np.timedelta64):
+            is_length = np.datetime_data(value.dtype)[0] != "generic"
         try:
             length: Any = pd.Timedelta(value if is_length else None)  # type: ignore[arg-type]
         except (ValueError, TypeError):

@@ -324,6 +324,8 @@ def _check_columns(
     labels: Axis, n_numbered: int, may_be_ids: bool, numbered: str, labelled: str
 ) -> None:
     """Raise if the numbers of items, from 0 to `n_numbered` − 1, are not the columns of labels."""
+    if not n_numbered:
+        return
     n_items = len(labels)
     for_columns, for_ids = _COLUMNS_OR_IDS.get(numbered, _OTHERWISE)
     if n_numbered > n_items:

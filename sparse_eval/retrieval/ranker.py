@@ -6,7 +6,7 @@ A subclass computes its scores. `FactorRanker` is the base of searches by the pr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import partial
+from functools import cached_property, partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from ..core.types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items
     from ..inputs.candidates import Candidates
     from ..inputs.relevance import Relevance
+
+#: Rows of factors that are looked at together.
+_ROWS_AT_ONCE = 1 << 16
 
 
 class TopK(NamedTuple):
@@ -288,6 +291,15 @@ class FactorRanker(Ranker):
             is_cold &= np.bincount(self.own.items, minlength=len(is_cold)) > 0
         self.cold_items = int(np.count_nonzero(is_cold))
 
+    @cached_property
+    def _largest_factors(self) -> Floats:
+        """The largest absolute value of each factor among the candidates."""
+        largest = np.zeros(self.item_factors.shape[1])
+        for first in range(0, len(self.candidates), _ROWS_AT_ONCE):
+            some = self.item_factors[self.candidates[first : first + _ROWS_AT_ONCE]]
+            np.maximum(largest, np.abs(some).max(axis=0), out=largest)
+        return largest
+
     def check_users(self, rows: Integers) -> None:
         """Count the cold users in `rows`, and raise if the scores of others lose their order.
 
@@ -295,29 +307,36 @@ class FactorRanker(Ranker):
         rounding, so scaled factors show the right order. Only users whose scores are all so small
         are compared: for others, a lost score is nothing next to the best ones.
         """
-        norms = self.user_norms[rows]
-        self.cold_users = int(np.count_nonzero(norms == 0.0))
+        self.cold_users = int(np.count_nonzero(self.user_norms[rows] == 0.0))
+        largest = self._largest_factors
+        small: list[int] = []
         with np.errstate(under="ignore"):  # which the caller's settings may raise
-            small = (norms > 0.0) & (norms * self.largest < np.finfo(np.float64).tiny)
-            for row in rows[small].tolist() if self.largest else ():
+            for first in range(0, len(rows), _ROWS_AT_ONCE):
+                some = rows[first : first + _ROWS_AT_ONCE]
+                users = np.abs(self.user_factors[some].astype(float))
+                counts = ((users > 0.0) & (largest > 0.0)).any(axis=1)
+                most = (users * largest).max(axis=1, initial=0.0)
+                small += some[counts & (most < np.finfo(np.float64).tiny)].tolist()
+            for row in small:
+                user = np.abs(self.user_factors[row].astype(float))
+                factors = (user > 0.0) & (largest > 0.0)  # others, as of a bias of 0, add nothing
                 seen = self.seen.items[self.seen.indptr[row] : self.seen.indptr[row + 1]]
                 unseen = np.setdiff1d(self.candidates, seen)
                 if self.own is not None:
                     unseen = self.own.items[self.own.indptr[row] : self.own.indptr[row + 1]]
                 sides = (
-                    self.user_factors[row].astype(float),
-                    self.item_factors[unseen].T.astype(float),
+                    self.user_factors[row, factors].astype(float),
+                    self.item_factors[unseen][:, factors].T.astype(float),
                 )
-                lengths = self.user_norms[row], self.largest
-                scaled = (
-                    np.ldexp(side, -np.frexp(length)[1])
-                    for side, length in zip(sides, lengths, strict=True)
-                )
+                own, of_items = np.frexp(user[factors])[1], np.frexp(largest[factors])[1]
+                shift = own - (own + of_items).max()
+                scaled = np.ldexp(sides[0], -own), np.ldexp(sides[1], shift[:, None])
                 if (_order(*sides) != _order(*scaled)).any():
                     raise InvalidDataError(
-                        f"the factors are so small (a user's norm is {lengths[0]:g}, the largest "
-                        f"item norm {lengths[1]:g}) that scores underflow and lose their order. "
-                        "Multiply the factors by a power of two, such as 2.0**500"
+                        f"the factors of user {row} and of the items are so small that scores "
+                        "underflow and lose their order. Multiply the factors by a power of two, "
+                        "such as 2.0**500",
+                        row=row,
                     )
 
     def score_held_out(self, rows: Integers, held_out: HeldOut) -> None:

@@ -84,7 +84,20 @@ def test_refuses_what_is_no_time(unit, value):
 
 
 @pytest.mark.parametrize(
-    "value", ["", "1.5", "-1D", "1M", 1.5, True, None, pd.NaT, np.timedelta64(1, "M"), "0D"]
+    "value",
+    [
+        np.timedelta64(7),
+        "",
+        "1.5",
+        "-1D",
+        "1M",
+        1.5,
+        True,
+        None,
+        pd.NaT,
+        np.timedelta64(1, "M"),
+        "0D",
+    ],
 )
 def test_refuses_what_is_no_duration(value):
     with raises(InvalidDataError, argument="gap"):

@@ -1,5 +1,7 @@
 """The caller's settings for floating-point events, which are the process's, change nothing."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from exact import exact_model
@@ -44,7 +46,10 @@ def test_factors_of_any_size(scale, dtype):
         se.ranks(model, HOLDOUT.validation, 20, seen=HOLDOUT.train)
         se.evaluate_model(model, *parts, ["ndcg@10", "auc", "percentile_rank"], baselines=True)
     for similarity in ("cosine", "euclidean"):
-        se.evaluate_model(se.factor_model(users, items, similarity=similarity), *parts, "ndcg@10")
+        other = se.factor_model(users, items, similarity=similarity)
+        is_lost = similarity == "euclidean" and dtype is np.float64 and scale == 1e-160
+        with raises(InvalidDataError) if is_lost else nullcontext():
+            se.evaluate_model(other, *parts, "ndcg@10")
     if scale < 1e10:
         se.fold_in(model, HOLDOUT.train, regularization=0.1)
 

@@ -184,6 +184,18 @@ def test_refuses_factors_whose_scores_lose_their_order(plain, candidates):
     assert np.array_equal(others.ids, expected.ids[[2, 4, 8]])
 
 
+def test_columns_that_add_nothing_do_not_hide_that_scores_lose_their_order(plain):
+    users, items = (side.astype(np.float64) * 1e-200 for side in (plain.users, plain.items))
+    ones, zeros = np.ones((len(users), 1)), np.zeros((len(items), 1))
+    for model in (
+        se.factor_model(users, items, similarity="euclidean"),
+        se.factor_model(users, items, item_biases=zeros[:, 0]),
+        (np.hstack([ones, users]), np.hstack([zeros, items])),
+    ):
+        with raises(InvalidDataError):
+            se.top_k(model, 3)
+
+
 def test_scores_that_are_small_and_exact_keep_their_order():
     items = np.ldexp([[1.0], [3.0], [2.0], [0.0]], -1074)  # of a few units of the last digit
     assert se.top_k((np.array([[1.0]]), items), 4).ids.tolist() == [[1, 2, 0, 3]]
