@@ -281,6 +281,12 @@ class Axis:
         positions[unknown] = len(self) + np.arange(np.count_nonzero(unknown))
         return positions, self.append(other[unknown])
 
+    @cached_property
+    def order(self) -> Integers | None:
+        """The positions that sort the labels, as `order_of` does; None if they are sorted."""
+        order = order_of(self)
+        return None if (order[1:] > order[:-1]).all() else order
+
     @property
     def blank(self) -> Booleans:
         """Which labels of text are empty or white space."""

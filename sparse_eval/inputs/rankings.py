@@ -110,6 +110,7 @@ class Rankings(UserRows):
 
     _of_entries: ClassVar = ("items", "gapped_positions", "last_positions")
     _of_users: ClassVar = ("lengths",)
+    _ascending: ClassVar = False
 
     @classmethod
     def from_topk(
