@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from ..errors import InvalidDataError, InvalidFileError, shown
 from ..inputs.columns import USUAL, Columns, Usual, describe_columns
+from ..inputs.files import naming
 from ..inputs.paths import Kind, kind_of
 from ..inputs.rankings import Ties
 from ..inputs.tables import open_table, to_pandas
-from ..inputs.text import naming
 from .options import Rare, check_applies, option, step, typed
 from .terminal import note
 

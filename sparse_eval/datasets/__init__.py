@@ -2,7 +2,7 @@
 
 from ..inputs.cells import UNDATED
 from ..inputs.columns import GuessWarning
-from ..inputs.text import SkippedLinesWarning
+from ..inputs.tables import SkippedLinesWarning
 from .interactions import Interactions
 from .load import (
     FORMATS,

@@ -455,7 +455,7 @@ def read_interactions(
     columns = table.choose(given, event)
     users = None if users is None else Axis.of(users, "users")
     items = None if items is None else Axis.of(items, "items")
-    rows = read_rows(table, columns, users=users, items=items, undated=undated, keep=wanted)
+    rows = read_rows(table, columns, users=users, items=items, keep=wanted)
     n_rows = len(rows.user_codes)
     if rows.numbers is not None:
         where = "" if table.where is None else f"{table.where}: "
@@ -469,7 +469,7 @@ def read_interactions(
         users=rows.users,
         items=rows.items,
         n_skipped=sum(part.n_skipped for part in table.parts),
-        time_unit=rows.unit,
+        time_unit="ns" if rows.time_kind.startswith("times") else None,
         recognized=columns.recognized,
         ignored=columns.ignored,
     )

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from inspect import signature
-from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.files import as_input
 from ..errors import InvalidDataError, InvalidFileError
-from ..inputs.columns import USUAL, Usual, role_of
+from ..inputs.columns import USUAL, Usual
+from ..inputs.files import find_files, naming
 from ..inputs.npy import read_sparse
 from ..inputs.rows import union_of
-from ..inputs.tables import files_at, format_of_name, open_table
-from ..inputs.text import SEPARATORS, naming, numbered_lines, read_text
+from ..inputs.tables import open_table
 from .interactions import Interactions, read_interactions
 from .public import MIND_FILE, MOVIELENS_FILES, load_adjacency, load_mind, load_movielens
 
@@ -444,23 +444,15 @@ def guess_format(path: PathLike) -> str:
         return "mind"
     if any((folder / name).is_file() for name in MOVIELENS_FILES):
         return "movielens"
-    path = files_at(path)[0]
+    path = Path(find_files(path)[0][0].path)
     name = path.name.lower().removesuffix(".gz")
     if name == MIND_FILE:
         return "mind"
     if name in ("u.data", "ratings.dat"):
         return "movielens"
-    by_suffix = "npz" if name.endswith(".npz") else format_of_name(path)
+    by_suffix = "npz" if name.endswith(".npz") else find_files(path)[0][0].format
     if by_suffix is not None:
-        return by_suffix
-    # Any encoding will do here: what decides are separators and numbers.
-    lines = [line for _, line in islice(numbered_lines(read_text(path, "latin-1")), _N_LINES)]
-    fields = [[field.strip('"') for field in lines[0].split(sep)] for sep in SEPARATORS]
-    if any({"user", "item"} <= set(map(role_of, names)) for names in fields):
-        return "csv"
-    separated = any(sep in line for line in lines for sep in (",", ";", "|", "::"))
-    if not separated and len({len(line.split()) for line in lines}) > 1:
-        return "adjacency"
+        return "csv" if by_suffix == "tsv" else by_suffix
     raise InvalidFileError(
         "cannot guess the format of this file from its name or lines; pass format=, one of "
         f"{', '.join(FORMATS)}",

@@ -17,6 +17,7 @@ from scipy.sparse import issparse, sparray, spmatrix
 from ..core.arguments import show_spelling
 from ..errors import InvalidDataError
 from ..inputs.candidates import as_candidates
+from ..inputs.files import naming
 from ..inputs.item_data import KeyedPropensity, item_inputs
 from ..inputs.labelled import LabelledMatrix, UserRows, check_part, labels_of
 from ..inputs.npy import sliceable_csr
@@ -25,7 +26,6 @@ from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData, align, match
 from ..inputs.tables import FrameLike, RankingsScan, RelevanceScan, engine_of
-from ..inputs.text import naming
 from ..metrics.request import Request
 from .run import (
     Execution,

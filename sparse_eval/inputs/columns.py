@@ -7,10 +7,11 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from types import EllipsisType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..core.messages import warn
 from ..errors import InvalidDataError
+from .cells import is_list, is_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -85,16 +86,19 @@ class Columns:
         The columns that are not used.
     given : mapping of str to hashable
         The arguments: a name, None for no column, or `USUAL`.
+    is_ranked : bool
+        Whether items are lists, best first, in whose order they are ranked.
     """
 
     names: dict[str, Hashable]
     recognized: dict[str, Hashable] = field(default_factory=dict)
     ignored: tuple[Hashable, ...] = ()
     given: Mapping[str, Hashable] = field(default_factory=dict)
+    is_ranked: bool = False
 
     def remedy(self, role: str) -> str:
         """Return the remedy if a column that nobody named is not what its name promised."""
-        if self.given.get(role) is not USUAL or role in ("user", "item"):
+        if self.given.get(role) is not USUAL or role not in self.names:
             return ""
         return (
             f". Column {self.names[role]!r} was recognized as the {role} by its name; choose "
@@ -133,7 +137,7 @@ def describe_columns(
 def choose_columns(
     names: Sequence[Hashable],
     given: Mapping[str, Hashable],
-    is_number: Callable[[Hashable], bool],
+    type_of: Callable[[Hashable], Any],
     event: Hashable = None,
 ) -> Columns:
     """Return the column of each role.
@@ -147,9 +151,10 @@ def choose_columns(
         role if there is one, otherwise the only column with another usual name. Case, ``_``, ``-``
         and spaces do not matter (``userId``, ``User-ID``, and ``user_id:token`` as RecBole writes
         it). With both "rank" and "score", one of them.
-    is_number : callable
-        Whether a column has numbers or booleans. If the value is not recognized, no such column
-        may be left over, except row numbers, ids, times and ranks.
+    type_of : callable
+        Returns the Arrow type of a column, None if it has no single one. If the value is not
+        recognized, no column of numbers may be left over, except row numbers, ids, times and
+        ranks. If items are lists, neither a rank nor a score is needed.
     event : hashable, optional
         A column with types of events, which replace values.
 
@@ -182,6 +187,12 @@ def choose_columns(
             f"user and item are both the column {columns['user']!r}; name a column for each",
             column=columns["user"],
         )
+    is_ranked = "rank" in given and not {"rank", "score"} & columns.keys()
+    if is_ranked and not is_list(type_of(columns["item"])):
+        raise InvalidDataError(
+            "no column for the rank or score was recognized. The columns are "
+            f"{_listed(names)}; choose one with rank= or score="
+        )
     refused = {_ROLE_OF.get(role, "value") for role, name in given.items() if name is None}
     ignored = [
         column
@@ -190,13 +201,13 @@ def choose_columns(
     ]
     value = next((role for role in ("value", "gain") if given.get(role) is USUAL), None)
     if value is not None and value not in columns and event is None:
-        _check_left_over(value, ignored, is_number)
+        _check_left_over(value, ignored, type_of)
     recognized = {
         role: column
         for role, column in columns.items()
         if wanted[role] is USUAL and column != role and {role, column} != {"gain", "value"}
     }
-    return Columns(columns, recognized, tuple(ignored), given)
+    return Columns(columns, recognized, tuple(ignored), given, is_ranked)
 
 
 def role_of(column: Hashable) -> str | None:
@@ -238,10 +249,7 @@ def _with_one_order(
     named += [role for role in usual if role in names]
     named += [role for role in usual if role in map(role_of, names)]
     if not named:
-        raise InvalidDataError(
-            "no column for the rank or score was recognized. The columns are "
-            f"{_listed(names)}; choose one with rank= or score="
-        )
+        return {role: name for role, name in given.items() if role not in orders}
     return {role: name for role, name in given.items() if role not in orders or role == named[0]}
 
 
@@ -268,7 +276,7 @@ def _recognized(role: str, names: Sequence[Hashable]) -> Hashable:
 
 
 def _check_left_over(
-    role: str, ignored: Sequence[Hashable], is_number: Callable[[Hashable], bool]
+    role: str, ignored: Sequence[Hashable], type_of: Callable[[Hashable], Any]
 ) -> None:
     """Raise if a column of numbers may hold the values that nobody named."""
     doubtful = [
@@ -276,7 +284,7 @@ def _check_left_over(
         for column in ignored
         if role_of(column) in (None, "score")
         and not (isinstance(column, str) and _names_no_value(column))
-        and is_number(column)
+        and is_number(type_of(column))
     ]
     if doubtful:
         subject = "column {} contains" if len(doubtful) == 1 else "columns {} contain"

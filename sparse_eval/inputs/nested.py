@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..core.arrays import column_names, describe
+from ..core.arrays import describe
 from ..errors import InvalidDataError
 from .axes import Axis, order_of
-from .columns import role_of
-from .tables import engine_of
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from ..core.types import Items
-
-#: A column for the items at one rank, such as "rec_1".
-_NUMBERED = re.compile(r"(?P<stem>.*?)_?(?P<number>[0-9]+)")
 
 
 def rows_by_user(given: Mapping[Any, Any], name: str, column: Literal["score", "gain"]) -> Any:
@@ -98,90 +90,7 @@ def pad_lists(lists: Any) -> tuple[Any, Axis | None]:
     return table, items
 
 
-def rows_of_columns(frame: Any) -> pa.Table | None:
-    """Return lists that are in one column, or in a column for each rank, as a row for each item.
-
-    Returns None for a frame with a row for each item.
-    """
-    import pyarrow as pa
-
-    engine, names = engine_of(frame), column_names(frame)
-    users = [name for name in names if role_of(name) == "user"]
-    is_by_item = any(role_of(name) in ("rank", "score") for name in names)
-    if engine in (None, "dask", "pyspark") or len(users) != 1 or is_by_item:
-        return None
-    others = [name for name in names if name not in users]
-    wide = _wide(others)
-    if engine == "pandas":
-        first = frame.iloc[:1].to_numpy().flat
-        if not wide and not any(isinstance(cell, list | tuple | np.ndarray) for cell in first):
-            return None  # without converting all rows
-        try:
-            table = pa.Table.from_pandas(frame, preserve_index=False)
-        except (pa.ArrowException, OverflowError) as error:
-            raise InvalidDataError(
-                f"the lists cannot be read ({error}); give ids of one type, a row for each item, "
-                "or a mapping of users to lists"
-            ) from error
-    elif engine == "polars":
-        frame = frame.lazy()
-        if not wide and not any(kind.is_nested() for kind in frame.collect_schema().dtypes()):
-            return None  # without collecting it, as its reader does
-        table = pa.table(frame.collect())
-    else:
-        table = pa.table(frame)
-    user = _plain(table.column(users[0]))
-    if wide:
-        return _of_wide(user, [_plain(table.column(name)) for name in wide])
-    lists = [name for name in others if hasattr(table.schema.field(name).type, "value_field")]
-    return _of_lists(user, table.column(lists[0])) if len(lists) == 1 else None
-
-
-def _wide(names: list[str]) -> list[str]:
-    """Return columns that are numbered without a gap, by number."""
-    by_stem: dict[str, list[tuple[int, str]]] = {}
-    for name in names:
-        if match := _NUMBERED.fullmatch(name):
-            by_stem.setdefault(match["stem"], []).append((int(match["number"]), name))
-    for _, named in sorted(by_stem.items()):  # rec_1, … before score_1, …, in any order
-        numbered = sorted(named)
-        first = numbered[0][0]
-        if len(numbered) > 1 and [number for number, _ in numbered] == list(
-            range(first, first + len(numbered))
-        ):
-            return [name for _, name in numbered]
-    return []
-
-
-def _plain(column: Any) -> Any:
-    """Return a column of a type that Arrow can take rows of."""
-    import pyarrow as pa
-    from pyarrow import types
-
-    dtype = column.type.value_type if types.is_dictionary(column.type) else column.type
-    if types.is_string_view(dtype):
-        dtype = pa.large_string()
-    if types.is_dictionary(column.type):
-        column = column.cast(pa.dictionary(pa.int32(), dtype))
-    return column.cast(dtype)
-
-
-def _of_lists(user: Any, lists: Any) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    sizes = pc.list_value_length(lists).fill_null(0).to_numpy()
-    users = user.take(pa.array(np.repeat(np.arange(len(sizes)), sizes)))
-    ranks = np.arange(1, len(users) + 1) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return pa.table({"user": users, "item": pc.list_flatten(lists), "rank": ranks})
-
-
-def _of_wide(user: Any, columns: list[Any]) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    parts = []
-    for rank, column in enumerate(columns, start=1):
-        part = pa.table({"user": user, "item": column, "rank": np.full(len(column), rank)})
-        parts.append(part.filter(pc.invert(pc.is_null(column, nan_is_null=True))))
-    return pa.concat_tables(parts, promote_options="permissive")
+def of_series(given: Any) -> Any:
+    """Return a Series of pandas, with a list or mapping for each user, as a mapping by user."""
+    is_series = type(given).__module__.partition(".")[0] == "pandas" and hasattr(given, "to_dict")
+    return given.to_dict() if is_series and not hasattr(given, "columns") else given

@@ -15,9 +15,9 @@ from ...core.files import as_path, make_folder, remove, replacing_together
 from ...core.saved_arrays import read_arrays
 from ...errors import InvalidDataError, InvalidFileError
 from ...inputs.columns import USUAL
+from ...inputs.files import naming
 from ...inputs.labelled import LabelledMatrix, SplitPart, matrix_labels
 from ...inputs.npy import read_sparse, reading_npz
-from ...inputs.text import naming
 from ..interactions import label_array
 from ..times import time_text
 
