@@ -297,7 +297,7 @@ class Times:
         else:
             whole = _cast(column, pa.int64(), self.name, _TIME, first)
             times = np.array(whole.to_numpy(zero_copy_only=False))
-        for unit in filter(None, map(unit_of, (times.min(initial=0), times.max(initial=0)))):
+        for unit in filter(None, map(unit_of, (times.min(), times.max()))):
             self._unit = self._unit or unit
             if unit != self._unit:
                 row = next(row for row, time in enumerate(times) if unit_of(time) == unit)

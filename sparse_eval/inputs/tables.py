@@ -152,7 +152,8 @@ class PandasPart(Part):
         super().__init__()
         self.frame, self.names = frame, list(frame.columns)
         if levels := [name for name in frame.index.names if name is not None]:
-            self.hint = f"; {', '.join(map(repr, levels))} is in the index: pass reset_index()"
+            listed = ", ".join(map(repr, levels))
+            self.hint = f"; the index has {listed}, so pass frame.reset_index()"
 
     def type_of(self, name: Hashable) -> Any:
         """Return the type of a column, None if its values have several."""
@@ -167,8 +168,11 @@ class PandasPart(Part):
     def _column(self, number: int) -> Any:
         import pyarrow as pa
 
+        series = self.frame.iloc[:, number]
         try:
-            column = pa.array(self.frame.iloc[:, number], from_pandas=True)
+            if len(series) and isinstance(series.iloc[0], tuple):
+                raise TypeError("they are tuples")  # which Arrow would take for lists
+            column = pa.array(series, from_pandas=True)
         except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
             name = self.names[number]
             raise InvalidDataError(
