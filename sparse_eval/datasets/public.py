@@ -51,9 +51,9 @@ def load_adjacency(
         of every line counts the others, and some number occurs twice (users do not);
         `Interactions.recognized` then has ``{"user": "line number"}``.
     encoding : str, optional
-        As in `load_csv`.
+        As in `load`.
     on_bad_lines : {"error", "skip"}
-        As in `load_csv`. A line is malformed if it is a single id that contains ``,``, ``;``, ``|``
+        As in `load`. A line is malformed if it is a single id that contains ``,``, ``;``, ``|``
         or ``::``. Then the file has a different separator. It is also malformed if it does not have
         the number of items that it begins with.
 
@@ -77,7 +77,7 @@ def load_adjacency(
 
     See Also
     --------
-    load_parts : Read several files, such as a training and a test set, with one encoding.
+    sparse_eval.Holdout.from_frames : Read a training and a test set with one encoding.
 
     References
     ----------
@@ -117,6 +117,7 @@ def load_adjacency(
         raise InvalidFileError("there are no interactions: no user has an item", path)
     user_codes, user_labels = encode_texts(list(users), numbers=True)
     item_codes, item_labels = encode_texts(list(items), numbers=True)
+    user_labels.written = item_labels.written = True
     return Interactions(
         user_codes=np.repeat(user_codes[np.array(row_users)], np.array(row_sizes)),
         item_codes=item_codes[np.array(numbers)],
@@ -178,7 +179,7 @@ def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "erro
         item in it counts once per user, with value 1. It is undated (`datasets.UNDATED`): the file
         only implies that it was read before the first impression. Every split by time trains on it.
     on_bad_lines : {"error", "skip"}
-        As in `load_csv`.
+        As in `load`.
 
     Returns
     -------
@@ -319,7 +320,7 @@ def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactio
     path : str or Path
         The file, or a folder that holds one of ``u.data``, ``ratings.dat``, ``ratings.csv``.
     on_bad_lines : {"error", "skip"}
-        As in `load_csv`.
+        As in `load`.
 
     Returns
     -------

@@ -27,9 +27,6 @@ UNDATED = int(np.iinfo(np.int64).min)
 _INTEGER = "^(0|-?[1-9][0-9]{0,18})$"
 
 _TIME = "a whole number or a date"
-_UNDATED_HINT = (
-    f"{_TIME} (Interactions.from_frame(..., missing_times='undated') treats it as before all dates)"
-)
 
 
 def at(column: Any, row: int) -> object:
@@ -156,7 +153,7 @@ class Times:
         The unit of dates.
     """
 
-    def __init__(self, name: Hashable, *, undated: bool) -> None:
+    def __init__(self, name: Hashable, *, undated: bool = False) -> None:
         self.name, self.undated = name, undated
         self.blocks: list[Integers] = []
         self.unit: Any = None
@@ -166,7 +163,7 @@ class Times:
         """Add the rows of a batch; `first` is the number of its first row."""
         missing = is_missing(column)
         if not self.undated:
-            _check(~missing, column, self.name, _UNDATED_HINT, first)
+            _check(~missing, column, self.name, _TIME, first)
         if missing.all():
             self.blocks.append(np.full(len(column), UNDATED, np.int64))
             return
