@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from ..core.arguments import check_choice, check_number, check_whole
+from ..core.arguments import check_number, check_whole
 from ..core.csr import coordinates, sort_pairs, summed_csr
 from ..errors import InvalidDataError
 from ..inputs.axes import Axis
 from ..inputs.cells import UNDATED
 from ..inputs.columns import USUAL, describe_columns
 from ..inputs.labelled import LabelledMatrix, labels_of
-from ..inputs.rows import read_rows
+from ..inputs.rows import read_rows, union_of
 from ..inputs.tables import open_table
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Sequence
 
     from numpy.typing import NDArray
 
     from ..core.types import AnyArray, Booleans, CSRMatrix, Floats, Integers
     from ..inputs.tables import Frame, Table
     from .times import TimeUnit
-
-#: What to do with events whose time is missing.
-MissingTimes = Literal["error", "undated"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -65,7 +63,7 @@ class Interactions:
     ignored : tuple of hashable
         The columns of the table that are not used.
     dropped : mapping of str to int
-        The number of events that `filter`, or ``keep=`` of a loader, dropped, by option.
+        The number of events that `filter`, or ``events=`` of a loader, dropped, by option.
 
     Raises
     ------
@@ -255,7 +253,7 @@ class Interactions:
 
         See Also
         --------
-        from_frame : Its ``event=`` and ``keep=`` keep events of some types.
+        from_frame : Its ``event=`` and ``events=`` keep events of some types.
 
         Examples
         --------
@@ -353,9 +351,8 @@ class Interactions:
         item: Hashable = USUAL,
         value: Hashable = USUAL,
         timestamp: Hashable = USUAL,
-        missing_times: MissingTimes = "error",
         event: Hashable = None,
-        keep: Sequence[object] | None = None,
+        events: Mapping[Any, float] | Sequence[object] | None = None,
         users: Axis | Sequence[Hashable] | None = None,
         items: Axis | Sequence[Hashable] | None = None,
     ) -> Interactions:
@@ -381,12 +378,12 @@ class Interactions:
             Name of the column with the times: integers in any unit, or dates, also ISO 8601 text.
             Dates become nanoseconds since 1970; UTC is assumed for dates without a time zone. None,
             or no column with a usual name: no times.
-        missing_times : {"error", "undated"}
-            Whether a row without a time raises an error, or was before all dates (`UNDATED`).
         event : hashable, optional
-            Name of a column with types of events; `keep` lists the types to keep.
-        keep : sequence, optional
-            The types of events to keep, compared as text: ``event="type", keep=["buy"]``.
+            Name of a column with types of events, which are compared as text; needs `events`.
+        events : sequence or mapping, optional
+            The types of events to keep: ``event="type", events=["buy"]``. A mapping of types to
+            weights, such as ``events={"view": 1, "buy": 5}``, makes the weight of its type the
+            value of each row.
         users, items : pandas.Index or sequence, optional
             The labels to encode with, in this order; default: the sorted distinct ids.
 
@@ -401,13 +398,17 @@ class Interactions:
             If the frame is empty, a column does not exist, or several columns could have a role
             that was not named. If a row has a missing id, an id that is not in `users` or `items`,
             or an invalid value or time. The message counts rows from 0, as ``df.iloc`` does. If
-            there is no event of a type in `keep`, or only one of `event` and `keep` is given.
+            there is no event of a type in `events`, or only one of `event` and `events` is given.
 
         Warns
         -----
         GuessWarning
             If ratings, or values recognized by the name of their column, are 0. For ratings, 0
             often means an event without a rating, but it is read as shown and not chosen.
+
+        See Also
+        --------
+        sparse_eval.datasets.load : Read files, or several frames as one.
 
         Examples
         --------
@@ -422,15 +423,13 @@ class Interactions:
         Interactions(1 users × 2 items, 2 events, 'userId' as user, 'movieId' as item,
         'rating' as value)
         """
-        check_choice("missing_times", missing_times, get_args(MissingTimes))
         return read_interactions(
             open_table(df),
             {"user": user, "item": item, "value": value, "timestamp": timestamp},
             event=event,
-            keep=keep,
+            events=events,
             users=users,
             items=items,
-            undated=missing_times == "undated",
         )
 
 
@@ -439,32 +438,41 @@ def read_interactions(
     given: Mapping[str, Hashable],
     *,
     event: Hashable = None,
-    keep: Sequence[object] | None = None,
+    events: Mapping[Any, float] | Sequence[object] | None = None,
     users: Axis | Sequence[Hashable] | None = None,
     items: Axis | Sequence[Hashable] | None = None,
-    undated: bool = False,
 ) -> Interactions:
     """Read a table with one row per event; `given` has the column of each role."""
-    wanted = None if keep is None else [] if isinstance(keep, str) else list(map(str, keep))
-    if (event is None) != (keep is None) or wanted == []:
+    types, weights = _types_of(events)
+    if (event is None) != (types is None):
         raise InvalidDataError(
-            "pass event= (a column) and keep= (a list of the types of events to keep) together, or "
-            "neither",
-            argument="keep",
+            "pass event= (a column) and events= (the types of events to keep) together, or neither",
+            argument="events",
         )
+    if weights is not None:
+        if given["value"] not in (USUAL, None):
+            raise InvalidDataError(
+                "events has a weight for each type, which is the value of its rows; leave out "
+                "value=, or pass a list of types",
+                argument="value",
+            )
+        given = {role: column for role, column in given.items() if role != "value"}
     columns = table.choose(given, event)
     users = None if users is None else Axis.of(users, "users")
     items = None if items is None else Axis.of(items, "items")
-    rows = read_rows(table, columns, users=users, items=items, keep=wanted)
+    rows = read_rows(table, columns, users=users, items=items, keep=types)
     n_rows = len(rows.user_codes)
     if rows.numbers is not None:
         where = "" if table.where is None else f"{table.where}: "
         n_zeros = n_rows - int(np.count_nonzero(rows.numbers))
         columns.warn_of_zeros("value", n_zeros, n_rows, where)
+    values = np.ones(n_rows) if rows.numbers is None else rows.numbers
+    if rows.types is not None and weights is not None:
+        values = np.array([*weights, 0.0])[rows.types]  # rows of other types are dropped below
     result = Interactions(
         user_codes=rows.user_codes,
         item_codes=rows.item_codes,
-        values=np.ones(n_rows) if rows.numbers is None else rows.numbers,
+        values=values,
         timestamps=rows.times,
         users=rows.users,
         items=rows.items,
@@ -473,11 +481,68 @@ def read_interactions(
         recognized=columns.recognized,
         ignored=columns.ignored,
     )
-    if rows.kept is None:
+    if rows.types is None:
         return result
-    dropped = {"keep": n_rows - int(np.count_nonzero(rows.kept))}
-    taken = result._take(rows.kept, dropped)
+    kept = rows.types >= 0
+    dropped = {"events": n_rows - int(np.count_nonzero(kept))}
+    taken = result._take(kept, dropped)
     return taken._without_unused_labels(users=users is None, items=items is None)
+
+
+def _types_of(events: Any) -> tuple[list[str] | None, list[float] | None]:
+    """Return the types of events to keep as text, and their weights if there are any."""
+    if events is None:
+        return None, None
+    if isinstance(events, str | bytes) or not isinstance(events, Collection) or not len(events):
+        raise InvalidDataError(
+            f"events: expected a list of types, or a mapping of types to weights, found {events!r}",
+            argument="events",
+        )
+    types = list(map(str, events))
+    if not isinstance(events, Mapping):
+        return types, None
+    return types, [check_number(f"events[{name!r}]", events[name], 0) for name in events]
+
+
+def with_common_labels(*parts: Interactions) -> list[Interactions]:
+    """Return interactions, such as training and validation data, with the same users and items.
+
+    Whole numbers from text files become text if another part has text. Parts without labels are
+    matched by row and column, and smaller ones are padded.
+
+    Raises
+    ------
+    InvalidDataError
+        If ids are text in one part and numbers in another.
+    """
+    if len({part.recognized.get("user") == "line number" for part in parts}) > 1:
+        raise InvalidDataError(
+            "lines start with the number of items in one file and with a user in another. Load "
+            "each file with counts=True or counts=False"
+        )
+    labels: dict[str, list[Axis]] = {}
+    for role in ("users", "items"):
+        axes: list[Axis] = [getattr(part, role) for part in parts]
+        if any(axis.is_text for axis in axes):
+            axes = [axis.as_text() for axis in axes]
+        if len({axis.is_text for axis in axes}) > 1:
+            raise InvalidDataError(
+                f"{role} have text as ids in one part and numbers in another; use ids of one type "
+                "for all parts"
+            )
+        labels[role] = axes
+    user_codes, users = union_of(labels["users"])
+    item_codes, items = union_of(labels["items"])
+    return [
+        replace(
+            part,
+            user_codes=rows[part.user_codes],
+            item_codes=columns[part.item_codes],
+            users=users,
+            items=items,
+        )
+        for part, rows, columns in zip(parts, user_codes, item_codes, strict=True)
+    ]
 
 
 def _used(codes: NDArray[np.int32], labels: Axis) -> tuple[NDArray[np.int32], Axis]:

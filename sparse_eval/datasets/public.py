@@ -50,9 +50,9 @@ def load_adjacency(
         of every line counts the others, and some number occurs twice (users do not);
         `Interactions.recognized` then has ``{"user": "line number"}``.
     encoding : str, optional
-        As in `load_csv`.
+        As in `load`.
     on_bad_lines : {"error", "skip"}
-        As in `load_csv`. A line is malformed if it is a single id that contains ``,``, ``;``, ``|``
+        As in `load`. A line is malformed if it is a single id that contains ``,``, ``;``, ``|``
         or ``::``. Then the file has a different separator. It is also malformed if it does not have
         the number of items that it begins with.
 
@@ -76,7 +76,7 @@ def load_adjacency(
 
     See Also
     --------
-    load_parts : Read several files, such as a training and a test set, with one encoding.
+    sparse_eval.Holdout.from_frames : Read a training and a test set with one encoding.
 
     References
     ----------
@@ -120,6 +120,7 @@ def load_adjacency(
         raise InvalidFileError("there are no interactions: no user has an item", path)
     user_codes, users = encode_texts(first, numbers=True)
     item_codes, item_labels = encode_texts(items, numbers=True)
+    users.written = item_labels.written = True
     return Interactions(
         user_codes=np.repeat(user_codes, sizes),
         item_codes=item_codes,
@@ -180,7 +181,7 @@ def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "erro
         item in it counts once per user, with value 1. It is undated (`datasets.UNDATED`): the file
         only implies that it was read before the first impression. Every split by time trains on it.
     on_bad_lines : {"error", "skip"}
-        As in `load_csv`.
+        As in `load`.
 
     Returns
     -------
@@ -370,7 +371,7 @@ def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactio
     path : str or Path
         The file, or a folder that holds one of ``u.data``, ``ratings.dat``, ``ratings.csv``.
     on_bad_lines : {"error", "skip"}
-        As in `load_csv`.
+        As in `load`.
 
     Returns
     -------

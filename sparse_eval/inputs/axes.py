@@ -153,7 +153,8 @@ class Axis:
         if isinstance(rows, slice):
             first, last, step = rows.indices(len(self))
             if step == 1:
-                return Axis(self._values[first : max(first, last)], by_id=self.by_id)
+                values = self._values[first : max(first, last)]
+                return Axis(values, by_id=self.by_id, written=self.written)
             return self.take(np.arange(first, last, step))
         if isinstance(rows, int | np.integer):
             label = self._values[int(rows)]
@@ -190,7 +191,8 @@ class Axis:
 
     def take(self, rows: AnyArray) -> Axis:
         """Return the labels of some rows, which are distinct."""
-        return Axis(self._values.take(np.asarray(rows)), by_id=self.by_id)
+        values = self._values.take(np.asarray(rows))
+        return Axis(values, by_id=self.by_id, written=self.written)
 
     def marked(self, by_id: bool) -> Axis:
         """Return the same labels with another `by_id`."""

@@ -31,11 +31,11 @@ from .files import naming
 from .tables import Field
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from ..core.types import Booleans, Floats, Integers, Items
+    from ..core.types import Floats, Integers, Items
     from .columns import Columns
     from .tables import Batch, Table
 
@@ -60,8 +60,8 @@ class Rows:
     times : ndarray of int64 or None
     time_kind : str
         As of `Times.kind`.
-    kept : ndarray of bool or None
-        Which rows have one of the events to keep.
+    types : ndarray of int32 or None
+        The position of each row's event among the types to keep, -1 for other types.
     """
 
     users: Axis
@@ -71,7 +71,7 @@ class Rows:
     numbers: Floats | None = None
     times: Integers | None = None
     time_kind: str = ""
-    kept: Booleans | None = None
+    types: Items | None = None
 
 
 def read_rows(
@@ -81,7 +81,7 @@ def read_rows(
     users: Axis | None = None,
     items: Axis | None = None,
     order: tuple[Axis | None, Axis | None] = (None, None),
-    keep: Collection[str] | None = None,
+    keep: Sequence[str] | None = None,
     gains: Mapping[Any, float] | None = None,
 ) -> Rows:
     """Read the columns of a table.
@@ -98,7 +98,7 @@ def read_rows(
         The labels to number by.
     order : tuple of Axis or None
         Users and items that come before all others.
-    keep : collection of str, optional
+    keep : sequence of str, optional
         The types of events to keep, compared as text.
     gains : mapping, optional
         The gain of each type of event.
@@ -114,7 +114,7 @@ def read_rows(
     ids = {role: _Ids(role, names[role]) for role in ("user", "item")}
     times = Times(names.get("timestamp"))
     numbers: list[Floats] = []
-    kept: list[Booleans] = []
+    types: list[Items] = []
     events: set[str] = set()
     starts: list[tuple[int, Any]] = []
     n_rows = 0
@@ -136,7 +136,8 @@ def read_rows(
             codes, found = codes_of(column)
             texts = list(map(str, found))
             events.update(texts)
-            kept.append(np.array([*(text in keep for text in texts), False])[codes])
+            places = [keep.index(text) if text in keep else -1 for text in texts]
+            types.append(np.array([*places, -1], np.int32)[codes])
 
     for part in table.parts:
         starts.append((n_rows, part.where))
@@ -160,7 +161,7 @@ def read_rows(
             if name not in events:
                 listed = ", ".join(map(repr, sorted(events)))
                 raise InvalidDataError(
-                    f"keep: there is no event {name!r}; there are {listed}", argument="keep"
+                    f"events: there is no event {name!r}; there are {listed}", argument="events"
                 )
 
     def finish(role: str) -> tuple[Items, Axis]:
@@ -179,7 +180,7 @@ def read_rows(
 
     (user_codes, user_labels), (item_codes, item_labels) = for_each(finish, list(ids))
     encoded = (user_labels, item_labels, user_codes, item_codes)
-    return Rows(*encoded, _joined(numbers), _joined(times.blocks), times.kind, _joined(kept))
+    return Rows(*encoded, _joined(numbers), _joined(times.blocks), times.kind, _joined(types))
 
 
 def _one_item_per_row(batch: Batch, *, ranked: bool) -> Batch:

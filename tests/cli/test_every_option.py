@@ -44,12 +44,12 @@ VALUES = {
     "--candidates": "d/a/some.csv",
     "evaluate --candidates": "d/recs.csv",
     "--checkpoints": "--validation d/b/clicks.csv / c",
-    "--click-history": "behaviors.tsv /",
     "--convention": "sklearn",
     "--correction": "bh",
-    "--counts": "counted.txt /",
+    "--counts": "counted.txt --input-format adjacency /",
     "--encoding": "utf-16.csv / utf-16",
-    "--event": "--keep buy / type",
+    "--event": "--events buy / type",
+    "--events": "--event type / buy",
     "--factors": "3",
     "--fail-under": "ndcg@5=2",
     "evaluate --fail-under": "ndcg@2=2",
@@ -69,7 +69,6 @@ VALUES = {
     "--iterations": "2",
     "--k": "3",
     "--k1": "--model bm25 / 50",
-    "--keep": "--event type / buy",
     "--keep-best": "--validation d/b/clicks.csv --checkpoints c /",
     "--keep-repeats": "--method last-n /",
     "--learning-rate": "--model bpr / 0.5",
@@ -89,10 +88,9 @@ VALUES = {
     "tune --monitor": "-m recall@20 / recall@20",
     "--n": "--method last-n / 2",
     "--neighbors": "--model cosine / 2",
-    "--no-counts": "counted.txt /",
+    "--no-counts": "counted.txt --input-format adjacency /",
     "--night": "--history h.jsonl / 2026-11-23",
     "--no-header": "numbers.csv --user 0 --item 1 /",
-    "--no-history": "behaviors.tsv /",
     "--no-relevant": "zero",
     "--only-known": "--method temporal /",
     "--order": "--method users / time",
@@ -119,7 +117,7 @@ VALUES = {
     "--threads": "1",
     "--threshold": "2",
     "--ties": "pessimistic",
-    "--timestamp": "--method temporal / day",
+    "--timestamp": "day",
     "--title": "Other",
     "--tolerance": "--fail-if-worse / ndcg@5=1",
     "--train": "d/a/clicks.csv",
@@ -138,7 +136,7 @@ VALUES = {
 }
 
 #: Defaults, and what makes no difference here: to these users, results, and recommendations.
-SAME = {"--click-history", "--counts", "--header", "--memory", "--night", "--no-progress",
+SAME = {"--counts", "--header", "--memory", "--night", "--no-progress",
         "--threads", "compare --users", "evaluate --progress", "recommend --value",
         "report --users"}  # fmt: skip
 
@@ -153,7 +151,7 @@ OTHER_BASES = {
 KNOWN = {}
 
 #: Files with other users or items than the rest, that need models of their own.
-LEARNT = {"behaviors": "behaviors.tsv", "counted": "counted.txt"}
+LEARNT = {"counted": "counted.txt"}
 
 GROUP = typer.main.get_command(app)
 COMMANDS = vars(GROUP)["commands"]
@@ -189,11 +187,6 @@ def write_events(folder, clicks):
     lines = [f"{len(items)} {' '.join(items)}\n" for items in baskets]
     for name in ("counted.txt", "counted.csv"):
         (folder / name).write_text("".join(lines))
-    lines = [
-        f"{i}\t{row.user}\t11/{1 + i % 9}/2019 9:05:58 AM\tI1 I2\t{row.item}-1 I3-0\n"
-        for i, row in enumerate(ids.itertuples())
-    ]
-    (folder / "behaviors.tsv").write_text("".join(lines))
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +200,8 @@ def data(tmp_path_factory):
                                          ignore_index=True))  # fmt: skip
     write_events(folder / "b", clicks[late][1::2].reset_index(drop=True))
     for name in ("clicks.csv", *LEARNT.values()):
-        train = se.datasets.load(folder / "a" / name).matrix()
+        format_ = "adjacency" if name in LEARNT.values() else "csv"
+        train = se.datasets.load(folder / "a" / name, format=format_).matrix()
         model = se.train_als(train, factors=4, iterations=2)
         se.save_model(model, (folder / name).with_suffix(".npz"))
     holdout = se.split.random(se.datasets.load(folder / "a" / "clicks.csv"), seed=0)

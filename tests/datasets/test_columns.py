@@ -7,7 +7,7 @@ import pytest
 from events import rows
 from raising import raises, warns
 
-from sparse_eval.datasets import GuessWarning, Interactions, load_csv, load_parquet
+from sparse_eval.datasets import GuessWarning, Interactions, load
 from sparse_eval.errors import InvalidDataError, InvalidFileError
 from sparse_eval.inputs.columns import USUAL, choose_columns
 
@@ -36,9 +36,9 @@ def test_tells_columns_by_their_names(header):
 def sources(tmp_path, frame):
     """Return every way to load the same table."""
     frame.to_csv(tmp_path / "a.csv", index=False)
-    yield lambda **options: load_csv(tmp_path / "a.csv", **options)
+    yield lambda **options: load(tmp_path / "a.csv", **options)
     frame.to_parquet(tmp_path / "a.parquet")
-    yield lambda **options: load_parquet(tmp_path / "a.parquet", **options)
+    yield lambda **options: load(tmp_path / "a.parquet", **options)
     yield lambda **options: Interactions.from_frame(frame, **options)
 
 
@@ -72,7 +72,7 @@ def test_refuses_columns_that_cannot_be_told(tmp_path):
                 read(**options)
     (tmp_path / "a.csv").write_text("196,242,3\n186,302,3\n")
     with raises(InvalidFileError):  # which hints at header=False
-        load_csv(tmp_path / "a.csv")
+        load(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize(
@@ -114,20 +114,20 @@ def test_keeps_events_of_some_types(tmp_path):
         {"visitorid": [1, 1, 2, 3], "itemid": [*"xxyz"], "event": ["view", "buy", "buy", "view"]}
     )
     for read in sources(tmp_path, frame):
-        bought = read(event="event", keep=["buy"])
+        bought = read(event="event", events=["buy"])
         assert rows(bought) == [(1, "x", 1.0), (2, "y", 1.0)]
         assert (bought.users.tolist(), bought.items.tolist()) == ([1, 2], ["x", "y"])
-        assert "2 events dropped by keep" in repr(bought)
-        assert len(read(event="event", keep=["buy", "view"])) == 4
-        assert read(event="event", keep=["buy"], users=[3, 2, 1]).users.tolist() == [3, 2, 1]
-        for event, keep in (
+        assert "2 events dropped by events" in repr(bought)
+        assert len(read(event="event", events=["buy", "view"])) == 4
+        assert read(event="event", events=["buy"], users=[3, 2, 1]).users.tolist() == [3, 2, 1]
+        for event, events in (
             ("event", ["buys"]),
             ("events", ["buy"]),
             ("event", "buy"),
             (None, ["buy"]),
         ):
             with raises(REFUSED):
-                read(event=event, keep=keep)
+                read(event=event, events=events)
     frame["event"] = [3, 4, 4, 3]  # compared as text
     for read in sources(tmp_path, frame):
-        assert len(read(event="event", keep={"3"})) == len(read(event="event", keep=[3])) == 2
+        assert len(read(event="event", events={"3"})) == len(read(event="event", events=[3])) == 2

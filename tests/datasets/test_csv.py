@@ -1,14 +1,17 @@
 """Loading delimited text files, of any encoding."""
 
 import gzip
+from functools import partial
 
 import numpy as np
 import pytest
 from events import CSV, rows
 from raising import raises, warns
 
-from sparse_eval.datasets import GuessWarning, SkippedLinesWarning, load, load_csv
+from sparse_eval.datasets import GuessWarning, SkippedLinesWarning, load
 from sparse_eval.errors import InvalidDataError, InvalidFileError
+
+load_csv = partial(load, format="csv")
 
 EVENTS = [("zoë", 7, 3.0, 30), ("bob", 5, 0.0, 20), ("zoë", 5, 1.5, 10)]
 COLUMNS = {"value": "value", "timestamp": "at"}
@@ -59,8 +62,8 @@ def test_tries_latin_1_and_says_so(write):
     assert len(told) == 1
     path = write("a.txt", "zoë 1 2\nbob 3\n".encode("latin-1"))  # adjacency
     with warns(GuessWarning):
-        assert load(path).users.tolist() == ["bob", "zoë"]
-    assert load(path, encoding="latin-1").users.tolist() == ["bob", "zoë"]
+        assert load(path, format="adjacency").users.tolist() == ["bob", "zoë"]
+    assert load(path, format="adjacency", encoding="latin-1").users.tolist() == ["bob", "zoë"]
 
 
 def test_reads_columns_by_number(write):

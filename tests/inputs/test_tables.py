@@ -114,7 +114,9 @@ IDS = st.one_of(
 @given(IDS)
 def test_ids_of_frames_are_read_as_they_are(ids):
     ids = [one for one in ids if not isinstance(one, str) or one.strip()] or ["x"]
-    frame = pd.DataFrame({"user": pd.Series(ids, dtype=None if isinstance(ids[0], int) else object)})
+    frame = pd.DataFrame(
+        {"user": pd.Series(ids, dtype=None if isinstance(ids[0], int) else object)}
+    )
     clicks = load(frame.assign(item=1))
     assert sorted(set(clicks.users.tolist())) == sorted(set(ids))
 
