@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import sys
 import warnings
 from pathlib import Path
 from unittest import mock
@@ -88,6 +89,14 @@ _SHARED = Path(__file__).parents[2] / "shared" / "data" / "gowalla"
 
 
 _METRICS = dict(REGISTRY)
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    """Close the figures of a test: Matplotlib warns of many that are open."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture(autouse=True)

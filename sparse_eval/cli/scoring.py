@@ -244,7 +244,7 @@ def score(
     paths = list_checkpoints(checkpoint)  # raises for an empty folder before data are read
     for path in map(Path, checkpoint):
         if path in paths and not path.exists():
-            raise InvalidFileError("does not exist", path)
+            raise InvalidFileError("does not exist; correct the path, or leave it out", path)
     several = paths != [Path(checkpoint[0])]
     if several and execution.memory is not None:
         raise InvalidDataError("--memory is for one checkpoint; leave it out, or score one by one")

@@ -76,7 +76,9 @@ def check_bytes(name: str, value: object) -> int:
         return int(float(digits) * units[value[len(digits) :].strip().lower()])
     except (KeyError, ValueError, OverflowError):
         raise InvalidDataError(
-            f"{name}: {value!r} is no number of bytes, such as '2GB' or '500MB'", argument=name
+            f"{name}: expected a number of bytes, such as 2000000000, '2GB' or '500MB', found "
+            f"{value!r}",
+            argument=name,
         ) from None
 
 

@@ -92,15 +92,16 @@ class Clock:
         Raises
         ------
         InvalidDataError
-            If it is not a duration, or a whole number and the times are dates: nobody who writes 7
-            means nanoseconds.
+            If it is not a duration, or if it is a whole number and the timestamps are dates. A 7
+            would then count nanoseconds, which nobody intends.
         """
         if _is_whole(value) and (self.unit != "ns" or value == least == 0):
             return check_whole(name, value, least)
-        expected = "a duration such as '7D', '12h' or datetime.timedelta(days=7)" + (
-            " (the times are dates, so that a whole number would count nanoseconds)"
+        examples = "'7D', '12h' or datetime.timedelta(days=7)"
+        expected = (
+            f"a duration with a unit, such as {examples}, because the timestamps are dates"
             if self.unit == "ns"
-            else ", or a whole number in the unit of the timestamps"
+            else f"a duration such as {examples}, or a whole number in the unit of the timestamps"
         )
         # pandas reads a number without a unit as nanoseconds.
         text = value if isinstance(value, str) else ""

@@ -126,9 +126,10 @@ def evaluate(
         the address of its scheduler, or of an executor. Each task uses one thread. By default this
         process; for frames of Dask the current client. Frames of Spark are evaluated by Spark.
     num_threads : int, optional
-        Threads of this process to use. The default is one for each core that it may use: the
-        smallest of its affinity, the CPU quota of its cgroups (of a container),
-        ``OMP_NUM_THREADS`` and ``NUMBA_NUM_THREADS``. So does -1. The result does not depend on it.
+        Threads of this process to use. By default, or with -1, one for each core that this process
+        may use: the smallest of its affinity, the CPU quota of its cgroups (of a container),
+        ``OMP_NUM_THREADS`` and ``NUMBA_NUM_THREADS``. The result does not depend on the number of
+        threads.
     progress : bool, optional
         Show a progress bar if there are blocks; by default on a terminal only.
 

@@ -176,13 +176,13 @@ def _check_gains(convention: Convention, block: Block) -> None:
     faults: list[tuple[Booleans, str]] = []
     if convention.zeros == "error" and not relevance.states_irrelevant:
         remedy = (
-            "counts every stored pair as relevant. Drop such pairs with min_value= above 0 before "
-            "the split, or with matrix.eliminate_zeros(), or set threshold= of "
-            "se.Relevance.from_csr"
+            "counts every stored pair as relevant. Drop such pairs with "
+            "Interactions.filter(min_value=…), above 0, before the split, or with "
+            "matrix.eliminate_zeros(). Or pass se.Relevance.from_csr(matrix, threshold=…)"
         )
         faults.append((relevance.gains == 0, remedy))
     if convention.cuts_gains and not relevance.binary:
-        remedy = "cuts gains to whole numbers. Pass numpy.floor(gains) to count as it does"
+        remedy = "truncates gains to whole numbers. Pass numpy.floor(gains) to count as it does"
         faults.append((relevance.gains != np.floor(relevance.gains), remedy))
     for is_fault, remedy in faults:
         for entry in np.flatnonzero(is_fault)[:1]:
@@ -192,8 +192,8 @@ def _check_gains(convention: Convention, block: Block) -> None:
             item = label_of(relevance.items_index, int(relevance.items[entry]))
             gain = f"{relevance.gains[entry]:g}" if relevance.gains[entry] else "a zero"
             raise InvalidDataError(
-                f"validation stores {gain} for user {user!r} and item {item!r}, and {library} "
-                f"{remedy}"
+                f"validation stores {gain} for user {user!r} and item {item!r}, which the "
+                f"convention {convention.name} does not accept: {library} {remedy}"
             )
 
 

@@ -242,7 +242,10 @@ _COLUMNS_OR_IDS = {
     **dict.fromkeys(("candidates", "exclude"), ("holdout.items[numbers]", "pandas.Index(numbers)")),
     "the model": ("a model with the same columns", "se.save_model(model, path, items=ids)"),
 }
-_OTHERWISE = "items=holdout.items", "a frame, or a mapping of users to items"
+_OTHERWISE = (
+    "se.Rankings.from_topk(numbers, items=holdout.items)",
+    "a frame, or a mapping of users to items",
+)
 
 
 class Place(NamedTuple):
@@ -340,14 +343,15 @@ def _check_columns(
     for_columns, for_ids = _COLUMNS_OR_IDS.get(numbered, _OTHERWISE)
     if n_numbered > n_items:
         raise InvalidDataError(
-            f"item number {n_numbered - 1} of {numbered} is no column of {labelled} ({n_items} "
-            f"items). If the numbers are ids, pass {for_ids}"
+            f"{numbered} has item number {n_numbered - 1}, but {labelled} has only {n_items} items "
+            f"(columns 0 to {n_items - 1}). If the numbers are ids, pass {for_ids}; otherwise, "
+            "pass columns in this range"
         )
     if may_be_ids and labels.is_integer and not labels.equals(Axis.numbers(n_items)):
         raise InvalidDataError(
-            f"the item numbers of {numbered} may be columns or ids, because the ids of items in "
-            f"{labelled} are whole numbers ({labels[0]}, …). If they are columns, pass "
-            f"{for_columns}; if they are ids, pass {for_ids}"
+            f"the item numbers of {numbered} may be columns or ids, because the item ids of "
+            f"{labelled} are whole numbers ({labels[0]}, …). If the numbers are columns, pass "
+            f"{for_columns}. If they are ids, pass {for_ids}"
         )
 
 

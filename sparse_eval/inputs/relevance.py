@@ -102,7 +102,7 @@ class Relevance(UserRows):
         ------
         InvalidDataError
             If a gain is negative or not finite (row and column are named), `threshold` is not a
-            positive number or above every gain, or the labels do not fit the shape.
+            positive number, or exceeds every gain, or the labels do not fit the shape.
 
         Examples
         --------
@@ -321,13 +321,14 @@ def _reaching(gains: Floats, threshold: float) -> Floats:
     Raises
     ------
     InvalidDataError
-        If the threshold is not a positive number, or above every gain.
+        If the threshold is not a positive number, or exceeds every gain.
     """
     threshold = check_number("threshold", threshold, 0, open_end=True)
     most = gains.max(initial=0.0)
     if 0 < most < threshold:
         raise InvalidDataError(
-            f"threshold is {threshold}, above every gain; the largest is {most}",
+            f"threshold is {threshold}, but the largest gain is {most}. Pass a threshold of at "
+            f"most {most}",
             argument="threshold",
         )
     return np.where(gains >= threshold, gains, 0.0)

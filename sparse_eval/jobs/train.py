@@ -511,9 +511,10 @@ class EvaluationCallback:
         -------
         EvaluationCallback
             The same object, for ``model.fit(train, callback=callback.on(model))``, where `train`
-            has the rows and columns of the callback's. If that ``fit`` is interrupted, the model
-            keeps its current factors, not the best. As its training data are not known here, the
-            model gets neither ids nor a record of them, as after any ``fit`` of its own.
+            has the same rows and columns as the callback's training data. If that ``fit`` is
+            interrupted, the model keeps its current factors, not the best. The callback does not
+            know the data passed to ``fit``. So the model gets neither ids nor a record of its
+            training data, as after any ``fit`` of implicit.
 
         Raises
         ------

@@ -81,8 +81,8 @@ class Convention:
         in the sums over the list, and never part of n or of the ideal list. Or it raises an error,
         because the library counts it as relevant.
     cuts_gains : bool
-        Whether the library cuts gains to whole numbers. A fraction raises an error then: half stars
-        would lose their halves, and a weight below 1 its item.
+        Whether the library truncates gains to whole numbers. A fraction raises an error then: half
+        stars would lose their halves, and a weight below 1 its item.
     whole_catalogue : bool
         Whether seen items are candidates too. They are in no list, and in no random list.
     ties : {"item", "item_descending", "average", "pessimistic"}
@@ -205,7 +205,10 @@ _RULES: dict[str, tuple[str, Mapping[Any, str]]] = {
     ),
     "cuts_gains": (
         "gains that are fractions",
-        {True: "an error, as the library cuts them to whole numbers", False: "count as they are"},
+        {
+            True: "an error, as the library truncates them to whole numbers",
+            False: "count as they are",
+        },
     ),
     "whole_catalogue": ("candidates", {True: "all items", False: "items not seen in train"}),
     "ties": (

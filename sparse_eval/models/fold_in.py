@@ -64,7 +64,7 @@ def fold_in(
     Factors
         ``user_factors`` with a row for each row of `seen`, of zeros if that is empty,
         ``item_factors``, and the ids of both if there are any. `evaluate_model`, `recommend`
-        and `top_k` take it for a model.
+        and `top_k` accept it as a model.
 
     Raises
     ------

@@ -76,10 +76,11 @@ class Evaluated(Scores):
     def _check_counted(self) -> None:
         """Raise if no user counts: only together with other users has this block numbers."""
         if not self.n_users:
-            listed = ", and a list" if self.request.without_list == "exclude" else ""
+            listed = "both a list and " if self.request.without_list == "exclude" else ""
             raise InvalidDataError(
-                f"none of the {self.n_skipped} users has a relevant item (a stored value above 0)"
-                f"{listed}. If these users are one block of several, merge it with the others"
+                f"none of the {self.n_skipped} users has {listed}a relevant item (a stored value "
+                "above 0). Check the ids and gains of validation. If these users are one block of "
+                "several, merge the blocks with Evaluation.merge"
             )
 
     def __getitem__(self, name: str | Metric) -> float:
@@ -550,7 +551,8 @@ class Evaluated(Scores):
         """Whether lists of shown items are counted against the whole catalogue.
 
         Such lists contain every relevant item, but less than half of the candidates: more than half
-        is a full ranking, see `leaves_candidates_out`. Lists that end at k miss relevant items.
+        is a full ranking, see `leaves_candidates_out`. Lists that end at k miss relevant items, and
+        the ranks of hits among all items have positions without an item.
         """
         block = self._measured
         if block is None or self.retrieval or self.candidates or not self._counts_unlisted:
@@ -559,6 +561,8 @@ class Evaluated(Scores):
         rankings, relevance = aligned.rankings, aligned.relevance
         n_candidates = aligned.count_candidates(0, aligned.n_users)
         if 2 * rankings.lengths[block.counted].sum() >= n_candidates[block.counted].sum():
+            return False
+        if len(rankings.items) < rankings.lengths.sum():
             return False
         relevant = relevance.keep(relevance.gains > 0)
         found = mark_seen(rankings.indptr, rankings.items, relevant.indptr, relevant.items)

@@ -459,7 +459,10 @@ def merge_parts(parts: Iterable[Part]) -> Part:
         values.append(part.values)
         merged = part if merged is None else merged.merge(part)
     if merged is None:
-        raise InvalidDataError("there is no block of users; there is nothing to evaluate")
+        raise InvalidDataError(
+            "the inputs contain no users, so there is nothing to evaluate. Check that users= and "
+            "the tables are not empty"
+        )
     if len(values) == 1:
         return merged
     kept = [each for each in values if each is not None]

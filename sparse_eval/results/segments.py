@@ -135,8 +135,8 @@ def segmentations(by: UserSegments, users: Axis) -> list[Segments]:
     """
     if isinstance(by, str) and by == "activity":
         raise InvalidDataError(
-            "by='activity' divides the users of one evaluation, ev.by('activity'); here, pass the "
-            "segment of each user"
+            "by='activity' is only for a single evaluation: call ev.by('activity'). Here, pass a "
+            "mapping or Series with the segment of each user"
         )
     table = segments_table(by)
     labels = table.index

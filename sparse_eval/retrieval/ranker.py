@@ -315,9 +315,9 @@ class FactorRanker(Ranker):
                 )
                 if (_order(*sides) != _order(*scaled)).any():
                     raise InvalidDataError(
-                        f"factors are so small (a user's of length {lengths[0]:g}, an item's of "
-                        f"at most {lengths[1]:g}) that scores underflow and lose their order; "
-                        "scale them up"
+                        f"the factors are so small (a user's norm is {lengths[0]:g}, the largest "
+                        f"item norm {lengths[1]:g}) that scores underflow and lose their order. "
+                        "Multiply the factors by a power of two, such as 2.0**500"
                     )
 
     def score_held_out(self, rows: Integers, held_out: HeldOut) -> None:

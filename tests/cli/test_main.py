@@ -110,7 +110,7 @@ REFUSED = {
     "evaluate recs.csv truth.csv --item-groups no.csv": "no.csv: no column for the item was",
     "evaluate recs.parquet truth.parquet -m categorical_diversity@2 --item-groups groups.csv":
         "--item-groups cannot be combined with tables",
-    "evaluate p.npz v.npz --threshold 9": "v.npz: threshold is 9.0, above every gain",
+    "evaluate p.npz v.npz --threshold 9": "v.npz: threshold is 9.0, but the largest gain is 3.0",
     "evaluate p.npz v.npz --item-groups v.npz": "--item-groups covers 2 items, but",
     "evaluate p.npz v.npz -m novelty@2": "needs train: give --train",
     # Results.

@@ -97,6 +97,8 @@ def test_does_not_warn_of_lists_that_are_no_lists_of_shown_items():
     se.evaluate(lists, truth, se.Protocol("auc", judged_only=True))
     se.evaluate(lists.head(9), truth, "auc")  # which end at k, before a relevant item
     se.evaluate(se.Rankings.from_topk(items[:9], shape=(9, 50)), truth[:9], "auc")  # few users
+    ranks_of_hits = csr_matrix(np.tile([2, 5] + [0] * 18, (30, 1)))
+    se.evaluate(se.Rankings.from_positions(ranks_of_hits), ranks_of_hits > 0, "mean_rank")
     # Ranks of all unseen items, though most were seen.
     model, seen = se.Scorer(np.arange(30 * 50.0).reshape(30, 50)), csr_matrix(1 - own.toarray())
     se.evaluate(se.ranks(model, truth, seen=seen), truth, "auc", train=seen)
