@@ -358,10 +358,10 @@ class Interactions:
     ) -> Interactions:
         """Encode a frame with one row per event.
 
-        Columns that are not named are recognized by the name of their role ("user", "item",
-        "value", "timestamp"). Without such a column, the only one with another usual name is taken,
-        such as ``userId``, ``movie_id``, ``Rating`` or ``date``. `recognized` of the result, and
-        its `repr`, show these columns. ``from_frame(interactions.to_frame())`` therefore loses only
+        Columns that are not named are recognized by a usual name of their role, such as ``user``,
+        ``userId``, ``movie_id``, ``Rating`` or ``date``. Two such columns for a role are an error.
+        `recognized` of the result, and its `repr`, show the columns that are not called like their
+        role. ``from_frame(interactions.to_frame())`` therefore loses only
         users and items without events, which `users` and `items` keep.
 
         Parameters

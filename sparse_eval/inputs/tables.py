@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from io import BytesIO, TextIOWrapper
 from itertools import chain
 from pathlib import Path
 from typing import (
@@ -353,7 +354,7 @@ class CsvPart(Part):
         self.skips = on_bad_lines == "skip"
         with naming(file.where), self._open() as opened:
             self.schema = opened.schema
-        self.names = self.schema.names if header else range(len(self.schema.names))
+            self.names = self.schema.names if header else range(len(self.schema.names))
         if len(self.names) == 1:
             self.hint = f"; if fields are not separated by {self.sep!r}, pass sep="
 
@@ -363,11 +364,12 @@ class CsvPart(Part):
         from pyarrow import csv
 
         def skip(row: Any) -> str:
+            if "\n" in row.text:  # an open quote, so that the next lines may be rows
+                return "error"
             self.n_skipped += 1
-            self.first_skipped = min(self.first_skipped, row.number or self.first_skipped)
             return "skip"
 
-        self.n_skipped, self.first_skipped = 0, 2**63
+        self.n_skipped = 0
         return (
             pa.input_stream(self.file.open(), compression=self.file.compression),
             csv.ReadOptions(
@@ -568,6 +570,14 @@ def open_table(
             argument="sep",
         )
     check_choice("on_bad_lines", on_bad_lines, ("error", "skip"))
+    try:
+        TextIOWrapper(BytesIO(), encoding or "utf-8")
+    except (LookupError, TypeError, ValueError):
+        raise InvalidDataError(
+            "encoding: expected an encoding of Python, such as 'utf-8', 'latin-1', 'cp1252' or "
+            f"'utf-16', found {encoding!r}",
+            argument="encoding",
+        ) from None
     text = {"sep": sep, "encoding": encoding, "header": header, "on_bad_lines": on_bad_lines}
     if isinstance(source, str | Path):
         parts = _open_path(source, format, text)

@@ -123,8 +123,8 @@ VALUES = {
     "--train": "d/a/clicks.csv",
     "evaluate --train": "-m novelty@2 / d/truth.csv",
     "--trials": "--factors 2,3 / 1",
-    "--user": "visitor",
-    "evaluate --user": "--score points / visitor",
+    "--user": "guest",
+    "evaluate --user": "--score points / guest",
     "--users": "20",
     "recommend --users": "U1,U2",
     "compare --users": "same",
@@ -170,7 +170,7 @@ def write_events(folder, clicks):
     folder.mkdir()
     turned = clicks.iloc[::-1].reset_index(drop=True)
     frame = clicks.assign(
-        visitor=turned["user"], page=turned["item"], day=turned["timestamp"],
+        guest=turned["user"], page=turned["item"], day=turned["timestamp"],
         value=clicks.index % 5 + 1, amount=clicks.index % 3 + 1,
         type=np.where(clicks.index % 3, "buy", "view"),
     )  # fmt: skip
@@ -214,8 +214,8 @@ def data(tmp_path_factory):
     truth = pd.DataFrame({"user": [*"aabcd"], "item": [*"yzxxy"], "gain": [1, 3, 2, 0, 1],
                           "worth": [2, 1, 1, 1, 1]})  # fmt: skip
     turned = {"user": [*"bbbaaac"], "item": [*"zyxxyzy"]}
-    recs.assign(visitor=turned["user"], page=turned["item"]).to_csv(folder / "recs.csv")
-    truth.assign(visitor=truth["user"], page=truth["item"]).to_csv(folder / "truth.csv")
+    recs.assign(guest=turned["user"], page=turned["item"]).to_csv(folder / "recs.csv")
+    truth.assign(guest=truth["user"], page=truth["item"]).to_csv(folder / "truth.csv")
     items = pd.DataFrame({"item": [*"xyz"]})
     items.assign(group=[0, 1, 0]).to_csv(folder / "groups.csv", index=False)
     items.assign(a=[1, 0, 1], b=[0, 1, 1]).to_csv(folder / "vectors.csv", index=False)

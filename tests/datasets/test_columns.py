@@ -3,6 +3,7 @@
 from contextlib import nullcontext
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from events import rows
 from raising import raises, warns
@@ -19,7 +20,6 @@ HEADERS = {
     "user_id:token,item_id:token,rating:float,timestamp:float": (0, 1, 2, 3),  # RecBole
     "user_id,parent_asin,rating,timestamp": (0, 1, 2, 3),  # Amazon 2023
     ",user,item,value,timestamp": (1, 2, 3, 4),  # the index of a frame comes first
-    "user,uid,item,movie,value,rating,timestamp,date": (0, 2, 4, 6),  # the first names win
 }
 REFUSED = (InvalidDataError, InvalidFileError)
 
@@ -30,7 +30,38 @@ def test_tells_columns_by_their_names(header):
     roles = dict(zip(("user", "item", "value", "timestamp"), HEADERS[header], strict=True))
     expected = {role: names[place] for role, place in roles.items() if place is not None}
     given = dict.fromkeys(roles, USUAL)
-    assert choose_columns(names, given, lambda _: False).names == expected
+    assert choose_columns(names, given, lambda _: pa.string()).names == expected
+
+
+@pytest.mark.parametrize(
+    ("role", "columns"),
+    [
+        ("user", ("user", "user_id")),
+        ("item", ("item", "movieId")),
+        ("value", ("value", "rating")),
+        ("gain", ("gain", "value")),
+        ("timestamp", ("timestamp", "date")),
+        ("rank", ("rank", "position")),
+        ("score", ("score", "prediction")),
+        ("rank", ("position", "score")),
+    ],
+)
+def test_two_columns_for_a_role_are_an_error_that_shows_both(role, columns):
+    names = list(dict.fromkeys([*columns, *{"user", "item"} - {role}]))
+    orders = {"rank", "score"} if role in ("rank", "score") else {role}
+    given = dict.fromkeys({"user", "item"} | orders, USUAL)
+    with raises(InvalidDataError):
+        choose_columns(names, given, lambda _: pa.string())
+    given |= dict.fromkeys(orders) | {role: columns[0]}
+    assert choose_columns(names, given, lambda _: pa.string()).names[role] == columns[0]
+
+
+def test_a_rank_is_chosen_before_a_score():
+    given = dict.fromkeys(("user", "item", "rank", "score"), USUAL)
+    for names in ("user,item,score,rank", "user,item,prediction,position", "user,item,rank,est"):
+        chosen = choose_columns(names.split(","), given, lambda _: pa.string()).names
+        assert "score" not in chosen
+        assert "rank" in chosen
 
 
 def sources(tmp_path, frame):

@@ -60,8 +60,11 @@ def test_reads_columns_by_number(write):
     assert rows(load(path, value=None, header=False)) == [(1, "x", 1.0), (3, "y", 1.0)]
     with raises(InvalidFileError, argument="value", column=2):
         load(path, header=False)
-    same = load(path, user=1, item=2, value=2, timestamp=2, header=False)
-    assert rows(same) == [("x", 2, 2.0, 2), ("y", 4, 4.0, 4)]
+    other = load(path, user=1, item=0, value=2, header=False)
+    assert rows(other) == [("x", 1, 2.0), ("y", 3, 4.0)]
+    for role in ("value", "timestamp", "user"):
+        with raises(InvalidFileError, column=0):
+            load(path, **{"item": 0, "value": None, role: 0}, header=False)
 
 
 @pytest.mark.parametrize(
