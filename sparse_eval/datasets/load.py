@@ -12,7 +12,7 @@ from ..inputs.columns import USUAL
 from ..inputs.npy import read_sparse
 from ..inputs.tables import Table, files_at, format_of_name, open_table
 from ..inputs.text import naming
-from .interactions import Interactions, read_interactions
+from .interactions import Interactions, check_duplicates, read_interactions
 from .public import MIND_FILE, MOVIELENS_FILES, load_adjacency, load_mind, load_movielens
 
 if TYPE_CHECKING:
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from ..core.types import PathLike
     from ..inputs.axes import Axis
     from ..inputs.tables import Frame
+    from .interactions import Duplicates
 
 _COLUMNS = {"user", "item", "value", "timestamp", "event", "events", "users", "items"}
 _TABLES = ("parquet", "json", "arrow", "csv")
 
-#: The options of each format.
+#: The options of each format, next to `duplicates`.
 _OPTIONS: dict[str, set[str]] = {
     "frame": _COLUMNS,
     **dict.fromkeys(_TABLES, {"format"} | _COLUMNS),
@@ -51,6 +52,7 @@ def load(
     events: Mapping[Any, float] | Sequence[object] | None = None,
     users: Axis | Sequence[Hashable] | None = None,
     items: Axis | Sequence[Hashable] | None = None,
+    duplicates: Duplicates = "keep",
     sep: str | None = None,
     encoding: str | None = None,
     header: bool = True,
@@ -76,6 +78,8 @@ def load(
     user, item, value, timestamp, event, events, users, items : optional
         Columns of tables, types of events, and labels, as in `Interactions.from_frame`. With
         ``header=False``, columns are numbers counted from 0, by default 0 and 1.
+    duplicates : {"keep", "drop", "error"}
+        As in `Interactions.from_frame`.
     sep : str, optional
         CSV: the separator, taken literally; default: a tab in ``.tsv`` and ``.txt`` files,
         otherwise the most frequent of ``::``, tab, ``,``, ``;``, ``|`` in the first line.
@@ -180,8 +184,9 @@ def load(
             events=events,
             users=users,
             items=items,
+            duplicates=duplicates,
         )
-    return result
+    return check_duplicates(result, duplicates)
 
 
 class Tables(Table):
