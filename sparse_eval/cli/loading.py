@@ -54,6 +54,8 @@ class Loading:
     events
         A type of events to keep, or with a weight that is the value of its rows, as buy=5;
         repeatable.
+    duplicates
+        Whether events with the same user, item, time and value as an earlier one count.
     sep
         CSV: what separates fields; "\t" is a tab. [guessed]
     encoding
@@ -73,6 +75,7 @@ class Loading:
     timestamp: str | None = None
     event: Rare[str | None] = None
     events: Rare[list[str] | None] = None
+    duplicates: Rare[Literal["keep", "drop", "error"]] = "keep"
     sep: Rare[str | None] = None
     encoding: Rare[str | None] = None
     counts: Rare[bool | None] = None
@@ -122,7 +125,9 @@ class Loading:
             return a, Holdout.from_frames(a, b)
 
     def _load(self, path: Path) -> Interactions:
+        """Read interactions, and show their events a day if they have dates."""
         from ..datasets import load
+        from ..datasets.times import events_a_day
 
         columns: dict[str, Any] = {}
         for name in ("user", "item", "value", "timestamp", "event"):
@@ -132,10 +137,11 @@ class Loading:
             elif column is not None:
                 is_number = not self.header and column.isdecimal()  # columns have numbers
                 columns[name] = int(column) if is_number else column
-        return load(
+        interactions = load(
             path,
             format=self.format,
             events=_types_of(self.events),
+            duplicates=self.duplicates,
             sep=None if self.sep is None else self.sep.replace(r"\t", "\t"),
             encoding=self.encoding,
             header=self.header,
@@ -143,6 +149,10 @@ class Loading:
             counts=self.counts,
             **columns,
         )
+        times = interactions.timestamps
+        if times is not None and (days := events_a_day(times, interactions.time_unit)):
+            note(f"{shown(path)}: {days}")
+        return interactions
 
 
 def _types_of(words: list[str] | None) -> list[str] | dict[str, float] | None:

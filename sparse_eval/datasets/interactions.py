@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
-from ..core.arguments import check_number, check_whole
+from ..core.arguments import check_choice, check_number, check_whole
 from ..core.csr import coordinates, sort_pairs, summed_csr
 from ..errors import InvalidDataError
 from ..inputs.axes import Axis
@@ -19,15 +19,23 @@ from ..inputs.columns import USUAL, describe_columns
 from ..inputs.labelled import LabelledMatrix, labels_of
 from ..inputs.rows import read_rows, union_of
 from ..inputs.tables import open_table
+from ..inputs.text import naming
+from .times import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from numpy.typing import NDArray
 
-    from ..core.types import AnyArray, Booleans, CSRMatrix, Floats, Integers
+    from ..core.types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items
     from ..inputs.tables import Frame, Table
     from .times import TimeUnit
+
+
+#: What to do with events that have the same user, item, time and value as an earlier event.
+Duplicates = Literal["keep", "drop", "error"]
+
+_HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -135,6 +143,35 @@ class Interactions:
         """Number of events without a date among those with timestamps."""
         return 0 if self.timestamps is None else int(np.sum(self.timestamps == UNDATED))
 
+    @property
+    def n_duplicates(self) -> int:
+        """Number of events with the same user, item, time and value as an earlier event.
+
+        If a log was delivered twice, each of its events is counted once here. Without times, no
+        event is known to be a duplicate.
+        """
+        return int(np.count_nonzero(self._repeats()))
+
+    def _repeats(self, types: Items | None = None) -> Booleans:
+        """Return which events, also of the same type, equal an earlier one."""
+        repeats = np.zeros(len(self), bool)
+        if self.timestamps is None:
+            return repeats
+        keys = [self.user_codes, self.item_codes, self.timestamps, self.values + 0.0]
+        keys += [] if types is None else [types]
+        hashes = np.zeros(len(self), np.uint64)
+        for key in keys:
+            hashes += key.view(np.uint64) if key.itemsize == 8 else key.astype(np.uint64)
+            hashes *= _HASH_FACTOR
+        ordered = np.sort(hashes)
+        repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+        if len(repeated):  # only events of equal hashes are compared
+            rows = np.flatnonzero(np.isin(hashes, repeated))
+            rows = rows[np.lexsort([key[rows] for key in keys])]
+            same = [key[rows[1:]] == key[rows[:-1]] for key in keys]
+            repeats[rows[1:][np.logical_and.reduce(same)]] = True
+        return repeats
+
     def __len__(self) -> int:
         return len(self.values)
 
@@ -148,8 +185,10 @@ class Interactions:
 
     @property
     def notes(self) -> list[str]:
-        """Remarks on dropped events, recognized columns and ignored columns, for `repr`."""
+        """Remarks on dropped and duplicated events, and recognized and ignored columns."""
         notes = [f"{self.n_skipped:,} lines skipped"] if self.n_skipped else []
+        if n := self.n_duplicates:
+            notes.append(f"{n:,} duplicated events (same user, item, time and value)")
         notes += [f"{n:,} events dropped by {option}" for option, n in self.dropped.items()]
         return notes + describe_columns(self.recognized, self.ignored)
 
@@ -355,6 +394,7 @@ class Interactions:
         events: Mapping[Any, float] | Sequence[object] | None = None,
         users: Axis | Sequence[Hashable] | None = None,
         items: Axis | Sequence[Hashable] | None = None,
+        duplicates: Duplicates = "keep",
     ) -> Interactions:
         """Encode a frame with one row per event.
 
@@ -386,6 +426,10 @@ class Interactions:
             value of each row.
         users, items : pandas.Index or sequence, optional
             The labels to encode with, in this order; default: the sorted distinct ids.
+        duplicates : {"keep", "drop", "error"}
+            Whether events with the same user, item, time and value (and type, with `events`) as an
+            earlier event count, are dropped, or are an error. `n_duplicates` and the `repr` of the
+            result report those that are kept.
 
         Returns
         -------
@@ -399,6 +443,8 @@ class Interactions:
             that was not named. If a row has a missing id, an id that is not in `users` or `items`,
             or an invalid value or time. The message counts rows from 0, as ``df.iloc`` does. If
             there is no event of a type in `events`, or only one of `event` and `events` is given.
+            If events are duplicated and `duplicates` is "error"; or there are no times by which
+            `duplicates` could recognize them.
 
         Warns
         -----
@@ -430,6 +476,7 @@ class Interactions:
             events=events,
             users=users,
             items=items,
+            duplicates=duplicates,
         )
 
 
@@ -441,6 +488,7 @@ def read_interactions(
     events: Mapping[Any, float] | Sequence[object] | None = None,
     users: Axis | Sequence[Hashable] | None = None,
     items: Axis | Sequence[Hashable] | None = None,
+    duplicates: Duplicates = "keep",
 ) -> Interactions:
     """Read a table with one row per event; `given` has the column of each role."""
     types, weights = _types_of(events)
@@ -481,12 +529,46 @@ def read_interactions(
         recognized=columns.recognized,
         ignored=columns.ignored,
     )
-    if rows.types is None:
-        return result
-    kept = rows.types >= 0
-    dropped = {"events": n_rows - int(np.count_nonzero(kept))}
-    taken = result._take(kept, dropped)
-    return taken._without_unused_labels(users=users is None, items=items is None)
+    found = rows.types
+    if found is not None:
+        kept = found >= 0
+        dropped = {"events": n_rows - int(np.count_nonzero(kept))}
+        result = result._take(kept, dropped)
+        result = result._without_unused_labels(users=users is None, items=items is None)
+        found = found[kept]
+    with naming(table.where):
+        return check_duplicates(result, duplicates, found)
+
+
+def check_duplicates(
+    events: Interactions, duplicates: Duplicates, types: Items | None = None
+) -> Interactions:
+    """Return events without duplicates, or raise, if this is wanted; `types` are their types."""
+    check_choice("duplicates", duplicates, get_args(Duplicates))
+    if duplicates == "keep":
+        return events
+    if events.timestamps is None:
+        raise InvalidDataError(
+            "duplicates: there are no times by which to recognize duplicated events; name their "
+            "column with timestamp=, or leave this option out",
+            argument="duplicates",
+        )
+    repeats = events._repeats(types)
+    n = int(np.count_nonzero(repeats))
+    if not n:
+        return events
+    if duplicates == "error":
+        row = int(np.argmax(repeats))
+        user, item = events.users[events.user_codes[row]], events.items[events.item_codes[row]]
+        raise InvalidDataError(
+            f"duplicates: {n:,} of {len(events):,} events have the same user, item, time and value "
+            f"as an earlier one, such as user {user!r} with item {item!r} at "
+            f"{Clock(events.time_unit).text(int(events.timestamps[row]))}. Drop them with "
+            "duplicates='drop', or leave this option out to count them",
+            argument="duplicates",
+            user=user,
+        )
+    return events._take(~repeats, {"duplicates": n})
 
 
 def _types_of(events: Any) -> tuple[list[str] | None, list[float] | None]:

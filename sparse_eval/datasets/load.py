@@ -13,7 +13,7 @@ from ..inputs.columns import USUAL
 from ..inputs.files import find_files, is_uri, naming
 from ..inputs.npy import read_sparse
 from ..inputs.tables import open_table
-from .interactions import Interactions, read_interactions
+from .interactions import Interactions, check_duplicates, read_interactions
 from .public import MIND_FILE, MOVIELENS_FILES, load_adjacency, load_mind, load_movielens
 
 if TYPE_CHECKING:
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from ..core.types import PathLike
     from ..inputs.axes import Axis
     from ..inputs.tables import Frame
+    from .interactions import Duplicates
 
 _COLUMNS = {"user", "item", "value", "timestamp", "event", "events", "users", "items"}
 _TABLES = ("parquet", "json", "arrow", "csv", "tsv")
 
-#: The options of each format.
+#: The options of each format, next to `duplicates`.
 _OPTIONS: dict[str, set[str]] = {
     "frame": _COLUMNS,
     **dict.fromkeys(_TABLES, {"format"} | _COLUMNS),
@@ -53,6 +54,7 @@ def load(
     events: Mapping[Any, float] | Sequence[object] | None = None,
     users: Axis | Sequence[Hashable] | None = None,
     items: Axis | Sequence[Hashable] | None = None,
+    duplicates: Duplicates = "keep",
     sep: str | None = None,
     encoding: str | None = None,
     header: bool = True,
@@ -79,6 +81,8 @@ def load(
     user, item, value, timestamp, event, events, users, items : optional
         Columns of tables, types of events, and labels, as in `Interactions.from_frame`. With
         ``header=False``, columns are numbers counted from 0, by default 0 and 1.
+    duplicates : {"keep", "drop", "error"}
+        As in `Interactions.from_frame`.
     sep : str, optional
         CSV: the separator, one character; by default a tab for "tsv" and a comma for "csv".
     encoding : str, optional
@@ -179,8 +183,9 @@ def load(
             events=events,
             users=users,
             items=items,
+            duplicates=duplicates,
         )
-    return result
+    return check_duplicates(result, duplicates)
 
 
 def _load_npz(path: Path) -> Interactions:

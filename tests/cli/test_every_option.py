@@ -47,6 +47,7 @@ VALUES = {
     "--convention": "sklearn",
     "--correction": "bh",
     "--counts": "counted.txt --input-format adjacency /",
+    "--duplicates": "twice.csv / drop",
     "--encoding": "utf-16.csv / utf-16",
     "--event": "--events buy / type",
     "--events": "--event type / buy",
@@ -131,7 +132,7 @@ VALUES = {
     "report --users": "same",
     "--validation": "d/b/clicks.csv",
     "train --validation": "--patience 1 / d/b/clicks.csv",
-    "--value": "amount",
+    "--value": "spent",
     "--without-list": "exclude",
 }
 
@@ -171,11 +172,12 @@ def write_events(folder, clicks):
     turned = clicks.iloc[::-1].reset_index(drop=True)
     frame = clicks.assign(
         guest=turned["user"], page=turned["item"], day=turned["timestamp"],
-        value=clicks.index % 5 + 1, amount=clicks.index % 3 + 1,
+        value=clicks.index % 5 + 1, spent=clicks.index % 3 + 1,
         type=np.where(clicks.index % 3, "buy", "view"),
     )  # fmt: skip
     for name in ("clicks.csv", "bad.csv"):
         frame.to_csv(folder / name, index=False)
+    pd.concat([frame, frame]).to_csv(folder / "twice.csv", index=False)
     with (folder / "bad.csv").open("a") as file:
         file.write("U1\n")
     frame.to_csv(folder / "carets.csv", sep="^", index=False)

@@ -66,3 +66,31 @@ def test_unreadable_times_can_be_left_out(command, tmp_path):
     status, _, said = command(*split, "--method", "last-n", "--timestamp", "")
     assert status == 2
     assert "load it with --timestamp" in said
+
+
+def test_duplicated_and_missing_days_are_shown(command, tmp_path):
+    folder = tmp_path / "log"
+    folder.mkdir()
+    for day, name in ((1, "a"), (2, "b"), (2, "b_again"), (4, "c")):
+        lines = [f"u{n % 2},i{n + day},2026-01-0{day}" for n in range(6)]
+        (folder / f"{name}.csv").write_text("\n".join(["user,item,ts", *lines]) + "\n")
+    split = ("split", folder, "--out", tmp_path / "s", "--fraction", 0.5)
+    status, _, said = command(*split)
+    assert status == 0, said
+    assert "6 duplicated events (same user, item, time and value)" in said
+    assert (
+        "events a day from 2026-01-01 to 2026-01-04: fewest 0 (2026-01-03), most 12 (2026-01-02)"
+    ) in said
+    said = command(*split, "--duplicates", "error")[2]
+    assert "Drop them with --duplicates drop, or leave this option out" in said
+
+
+def test_types_of_events_have_weights(command, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("user,item,type\n1,1,view\n1,2,buy\n1,3,shown\n2,1,buy\n2,2,view\n")
+    words = ("split", path, "--method", "leave-k-out", "--out", tmp_path / "s", "--event", "type")
+    assert command(*words, "--events", "view=1", "--events", "buy=5")[0] == 0
+    holdout = se.Holdout.load(tmp_path / "s")
+    assert (holdout.train.csr + holdout.validation.csr).toarray().tolist() == [[1, 5], [5, 1]]
+    said = command(*words, "--events", "view=1", "--events", "buy")[2]
+    assert "--events: give a weight for each type" in said
