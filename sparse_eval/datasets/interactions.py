@@ -19,7 +19,7 @@ from ..inputs.columns import USUAL, describe_columns
 from ..inputs.labelled import LabelledMatrix, labels_of
 from ..inputs.rows import read_rows, union_of
 from ..inputs.tables import open_table
-from ..inputs.text import naming
+from ..inputs.files import naming
 from .times import Clock
 
 if TYPE_CHECKING:
