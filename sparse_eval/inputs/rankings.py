@@ -360,8 +360,7 @@ class Rankings(UserRows):
         ----------
         df : pandas.DataFrame, frame of another library, or list of dict
             One row for each (user, item); frames as in `Interactions.from_frame`. Or one row for
-            each user, with a column of lists, or with columns that are numbered by rank, such as
-            ``rec_1``, ``rec_2``, …
+            each user, with a column of lists.
         user, item : str
             The columns of the ids.
         rank : str, optional
