@@ -16,10 +16,10 @@ from ..errors import InvalidDataError
 from ..inputs.axes import Axis
 from ..inputs.cells import UNDATED
 from ..inputs.columns import USUAL, describe_columns
+from ..inputs.files import naming
 from ..inputs.labelled import LabelledMatrix, labels_of
 from ..inputs.rows import read_rows, union_of
 from ..inputs.tables import open_table
-from ..inputs.files import naming
 from .times import Clock
 
 if TYPE_CHECKING:

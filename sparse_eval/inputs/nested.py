@@ -22,7 +22,8 @@ def rows_by_user(given: Mapping[Any, Any], name: str, column: Literal["score", "
     Parameters
     ----------
     given : mapping
-        For each user a list of items, best first, or a mapping of items to numbers.
+        For each user a list of items, best first; or numbers of items, as a mapping, as pairs
+        ``[(item, number), …]``, or as a Series whose index has the items.
     name : str
         Its name in messages.
     column : {"score", "gain"}
@@ -33,7 +34,7 @@ def rows_by_user(given: Mapping[Any, Any], name: str, column: Literal["score", "
     users: list[Any] = []
     items: list[Any] = []
     numbers: list[Any] = []
-    are_mappings = set()
+    are_numbered = set()
     for user, row in given.items():
         has_no_order = column == "score" and isinstance(row, Set)
         if isinstance(row, str | bytes) or not isinstance(row, Iterable) or has_no_order:
@@ -42,20 +43,68 @@ def rows_by_user(given: Mapping[Any, Any], name: str, column: Literal["score", "
                 "mapping of items to numbers",
                 user=user,
             )
-        listed = list(row)
+        listed, values = _numbered(row, f"{name} of user {user!r}")
         users += [user] * len(listed)
         items += listed
-        numbers += row.values() if isinstance(row, Mapping) else range(1, len(listed) + 1)
-        are_mappings.add(isinstance(row, Mapping))
-    if len(are_mappings) > 1:
+        numbers += range(1, len(listed) + 1) if values is None else values
+        are_numbered |= {values is not None} if listed else set()
+    if len(are_numbered) > 1:
         raise InvalidDataError(
-            f"{name} has lists of items for some users and mappings for others; use only one of "
-            "them"
+            f"{name} has lists of items for some users, and items with numbers for others; use "
+            "only one of them"
         )
     ids = {"user": pd.Series(users, dtype=object), "item": pd.Series(items, dtype=object)}
-    if True in are_mappings:
+    if True in are_numbered:
         return pd.DataFrame({**ids, column: np.array(numbers, float)})
     return pd.DataFrame({**ids, "rank": np.array(numbers, int)})
+
+
+def _numbered(row: Iterable[Any], name: str) -> tuple[list[Any], list[Any] | None]:
+    """Return the items of a user, and their numbers, None for a list of only items.
+
+    Raises
+    ------
+    InvalidDataError
+        If numbers could be items as well.
+    """
+    if isinstance(row, Mapping):
+        return list(row), list(row.values())
+    if hasattr(row, "index") and hasattr(row, "dtype"):  # a Series of pandas
+        series: Any = row
+        index, values = series.index.tolist(), series.tolist()
+        if not values:
+            return [], None
+        has_items = not (hasattr(series.index, "step") and index == list(range(len(index))))
+        if not all(map(_is_number, values)) or (not has_items and all(map(_is_whole, values))):
+            return values, None
+        if has_items and not all(map(_is_whole, [*index, *values])):
+            return index, values
+        raise InvalidDataError(
+            f"{name} is a Series of numbers, which could be items or scores; pass .tolist() of "
+            "items, or .to_dict() of scores with items as the index"
+        )
+    listed = list(row)
+    if not (listed and all(isinstance(pair, tuple) and len(pair) == 2 for pair in listed)):
+        return listed, None
+    items, numbers = map(list, zip(*listed, strict=True))
+    if not all(map(_is_number, numbers)):
+        return listed, None
+    if any(_is_number(item) and not _is_whole(item) for item in items) or all(
+        map(_is_whole, [*items, *numbers])
+    ):
+        raise InvalidDataError(
+            f"{name} has pairs of numbers, such as {listed[0]!r}; pass a mapping of items to "
+            "numbers, which shows which of them are items"
+        )
+    return items, numbers
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer)
 
 
 def pad_lists(lists: Any) -> tuple[Any, Axis | None]:

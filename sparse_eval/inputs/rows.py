@@ -191,6 +191,8 @@ def _one_item_per_row(batch: Batch, *, ranked: bool) -> Batch:
     lists = {role: column for role, column in batch.items() if is_list(column.type)}
     if not lists:
         return batch
+    views = {role: column for role, column in batch.items() if pa.types.is_string_view(column.type)}
+    batch |= {role: column.cast(pa.large_string()) for role, column in views.items()}  # for `take`
     sizes = [pc.fill_null(pc.list_value_length(column), 0) for column in lists.values()]
     if "item" not in lists or not all(size.equals(sizes[0]) for size in sizes):
         raise InvalidDataError(

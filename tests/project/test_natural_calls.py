@@ -94,10 +94,8 @@ def test_threads_may_use_a_name_first_at_the_same_time():
 
 LISTS = {"ann": ["x", "y", "z"], "bob": ["z", "q"]}
 HELD = pd.DataFrame({"user": ["ann", "bob", "bob"], "item": ["y", "z", "w"]})
-WIDE = pd.DataFrame(
-    {"user": [*LISTS], "rec_1": ["x", "z"], "rec_2": ["y", "q"], "rec_3": ["z", None]}
-)
-SCORED = pd.DataFrame({"score_1": [0.9, 0.8], "score_2": [0.5, 0.4]}).join(WIDE)
+PAIRS = {user: [(item, 0.5 - n) for n, item in enumerate(row)] for user, row in LISTS.items()}
+SERIES = {user: pd.Series(dict(row)) for user, row in PAIRS.items()}
 NESTED = pd.DataFrame({"user": [*LISTS], "recs": [*LISTS.values()]})
 HIDDEN = pl.from_pandas(pd.DataFrame({"user": [*LISTS, "eve"], "recs": [*LISTS.values(), ["y"]]}))
 NUMBERS = sparse.csr_matrix([[0, 1, 0, 0, 0], [0, 0, 1, 0, 1]])
@@ -112,13 +110,12 @@ FAISS = np.array([[0, 1, 2], [2, 3, -1]])
         (LISTS, {"ann": ["y"], "bob": ["z", "w"]}),
         (LISTS, {"ann": {"y": 1, "q": 0}, "bob": {"z": 1, "w": 1}}),
         ({**LISTS, "eve": []}, HELD),
-        *((frame, HELD) for frame in (WIDE, pl.from_pandas(WIDE), pa.Table.from_pandas(WIDE))),
-        (pl.from_pandas(WIDE).lazy(), HELD),
-        (pl.from_pandas(WIDE).lazy().cast(pl.Categorical), HELD),
+        *((scored, HELD) for scored in (PAIRS, SERIES, {**PAIRS, "bob": SERIES["bob"]})),
+        ({**PAIRS, "eve": []}, HELD),
+        (LISTS, {"ann": [("y", 1), ("q", 0)], "bob": pd.Series({"z": 1, "w": 1})}),
+        ({user: pd.Series(row) for user, row in LISTS.items()}, HELD),
         (HIDDEN.lazy().with_columns(pl.when(pl.col("user") != "eve").then("recs")), HELD),
-        (SCORED, HELD),
         *((frame, HELD) for frame in (NESTED, pl.from_pandas(NESTED), pa.table(NESTED))),
-        (se.Rankings.from_frame(WIDE), HELD),
         (se.Rankings.from_topk([*LISTS.values()], users=[*LISTS]), HELD),
         (se.Rankings.from_topk(LISTS), HELD),
         (se.Rankings.from_topk(FAISS, users=[*LISTS], items=["x", "y", "z", "q"]), HELD),
@@ -143,6 +140,30 @@ def test_refuses_lists_that_name_users_if_the_other_side_numbers_them():
             se.evaluate(pd.DataFrame({"user": ["ann"], "recs": [mixed]}), HELD, "ndcg@3")
     with raises(InvalidDataError, hint=None):
         se.evaluate(se.Rankings.from_topk([[0], [1]], users=[5, 9]), NUMBERS[[0, 1, 1]], "mrr")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        [(1, 5), (2, 4)],
+        [(0.9, 1), (0.8, 2)],
+        pd.Series([5, 4], index=[1, 2]),
+        pd.Series([0.5, 0.4]),
+    ],
+)
+def test_numbers_that_could_be_items_or_scores_are_an_error(row):
+    for sides in (({"u": row}, {"u": [1]}), ({"u": [1]}, {"u": row})):
+        with raises(InvalidDataError):
+            se.evaluate(*sides, "mrr")
+    with raises(InvalidDataError):
+        se.evaluate({"u": [1]}, {"u": [1]}, "mrr", candidates={"u": row})
+
+
+def test_pairs_of_whole_numbers_and_scores():
+    truth = {"u": [1], "v": [2]}
+    for row in ([(1, 0.9), (2, 0.8)], pd.Series({1: 0.9, 2: 0.8})):
+        run = {"u": row, "v": {2: 0.7}}
+        assert se.evaluate(run, truth, "mrr", candidates=run)["mrr"] == 1
 
 
 def test_splits_take_frames_and_files(tmp_path):
