@@ -70,6 +70,8 @@ class Interactions:
         or are called like their role, are not included.
     ignored : tuple of hashable
         The columns of the table that are not used.
+    assumes_utc : bool
+        Whether the times have no time zone, and were read as UTC.
     dropped : mapping of str to int
         The number of events that `filter`, or ``events=`` of a loader, dropped, by option.
 
@@ -107,6 +109,7 @@ class Interactions:
     recognized: Mapping[str, Hashable] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
     ignored: Sequence[Hashable] = ()
+    assumes_utc: bool = False
 
     def __post_init__(self) -> None:
         for role in ("users", "items"):
@@ -178,7 +181,7 @@ class Interactions:
     def __repr__(self) -> str:
         parts = [f"{self.n_users:,} users × {self.n_items:,} items", f"{len(self):,} events"]
         if self.timestamps is not None:
-            parts.append("timestamps")
+            parts.append(f"timestamps{' without a zone, read as UTC' * self.assumes_utc}")
         if self.n_undated:
             parts.append(f"{self.n_undated:,} undated")
         return f"Interactions({', '.join(parts + self.notes)})"
@@ -528,6 +531,7 @@ def read_interactions(
         time_unit="ns" if rows.time_kind.startswith("times") else None,
         recognized=columns.recognized,
         ignored=columns.ignored,
+        assumes_utc=rows.time_kind == "times without a time zone",
     )
     found = rows.types
     if found is not None:
