@@ -35,8 +35,9 @@ class ItemData:
     groups : sequence, mapping, Series, table, or matrix of shape (n_items, n_groups), optional
         The group of each item, or its weights in several. An item can have several groups of equal
         weight. Give a list for each item, or a table with the columns item and group.
-    vectors : array_like of shape (n_items, width), or DataFrame by item, optional
-        A vector for each item.
+    vectors : array_like of shape (n_items, width), mapping, Series or table, optional
+        A vector for each item. A table is indexed by item, or has an item column. Its other columns
+        are numbers, or one column of vectors.
     propensity : sequence, mapping or Series by item, optional
         The chance that a relevant item was observed, above 0 and at most 1. Metrics such as
         ``recall(weights=snips)@10`` weight hits by it. Tables that are read in blocks take only
@@ -44,8 +45,9 @@ class ItemData:
 
     Notes
     -----
-    A mapping, a Series or a DataFrame is matched by item id. Anything else is in the order of the
-    columns of the validation data, or of the items of the model in `evaluate_model`.
+    A mapping, a Series, a DataFrame or a table with an item column is matched by item id. Anything
+    else is in the order of the columns of the validation data, or of the items of the model in
+    `evaluate_model`.
 
     Examples
     --------
@@ -191,7 +193,10 @@ def as_groups(groups: Any, n_items: int, labels: Axis | None) -> tuple[Any, Axis
 
 def as_vectors(vectors: Any, n_items: int, labels: Axis | None) -> tuple[Floats, Axis | None]:
     """Return a vector of length 1 for each item, or zeros, and the labels of all items."""
-    table, labels = by_item(vectors, "vectors", n_items, labels)
+    table, labels = by_item(_vectors_by_item(vectors), "vectors", n_items, labels)
+    if table.dtype == object and table.ndim == 1:  # of a mapping or Series
+        with suppress(TypeError, ValueError):  # raised below
+            table = np.array(table.tolist(), np.float64)
     table = as_numbers(table, "vectors", 2, "numbers, items × width")
     finite = np.isfinite(table).all(axis=1)
     if not finite.all():
@@ -208,6 +213,26 @@ def as_vectors(vectors: Any, n_items: int, labels: Axis | None) -> tuple[Floats,
     directions: Floats = np.zeros_like(table)
     np.divide(scaled, lengths, out=directions, where=lengths > 0)
     return directions, labels
+
+
+def _vectors_by_item(vectors: Any) -> Any:
+    """Return a table with an item column as a frame or Series by item, anything else unchanged."""
+    import pandas as pd
+
+    if not exports_rows(vectors) or isinstance(vectors, pd.Series):
+        return vectors
+    frame = to_pandas(vectors)
+    items = [name for name in frame if role_of(name) == "item"]
+    if not items or not isinstance(frame.index, pd.RangeIndex):  # by item already
+        return vectors if isinstance(vectors, pd.DataFrame) else frame.to_numpy()
+    if len(items) > 1:
+        raise InvalidDataError(
+            f"{written('vectors')} has several columns of items, {items}; drop all but one",
+            argument="vectors",
+        )
+    frame = frame.set_index(items[0])
+    is_one = len(frame.columns) == 1 and frame.dtypes.iloc[0].kind == "O"
+    return frame.iloc[:, 0] if is_one else frame
 
 
 def _weights_of_groups(groups: Any) -> Any:
