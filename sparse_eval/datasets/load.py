@@ -154,7 +154,8 @@ def load(
     given = [name for name, column in columns.items() if column is not USUAL]
     given += [name for name, other in others.items() if other is not None]
     is_list = isinstance(source, list | tuple) and not all(isinstance(x, Mapping) for x in source)
-    sources: list[Any] = list(source) if is_list else [source]
+    path: Any = source
+    sources: list[Any] = list(path) if is_list else [path]
     formats = [_format_of(one, format) for one in sources]
     _check_options(given, formats)
     if is_list and not {"frame", *_TABLES}.issuperset(formats):
@@ -162,7 +163,6 @@ def load(
             "a list is read as one table, and must contain only frames and paths of tables; pass "
             "train and validation data of other formats to Holdout.from_frames"
         )
-    path: Any = source
     if formats[0] == "adjacency":
         result = load_adjacency(path, counts=counts, encoding=encoding, on_bad_lines=on_bad_lines)
     elif formats[0] == "mind":
@@ -249,7 +249,7 @@ def _format_of(source: Any, given: str | None) -> str:
         return "mind"
     if any((folder / name).is_file() for name in MOVIELENS_FILES):
         return "movielens"
-    path = files_at(source)[0]
+    path = files_at(folder)[0]
     name = path.name.lower().removesuffix(".gz")
     if name in ("u.data", "ratings.dat"):
         return "movielens"
