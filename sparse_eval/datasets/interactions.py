@@ -160,7 +160,7 @@ class Interactions:
         repeats = np.zeros(len(self), bool)
         if self.timestamps is None:
             return repeats
-        keys = [self.user_codes, self.item_codes, self.timestamps, self.values + 0.0]
+        keys: list[Any] = [self.user_codes, self.item_codes, self.timestamps, self.values + 0.0]
         keys += [] if types is None else [types]
         hashes = np.zeros(len(self), np.uint64)
         for key in keys:

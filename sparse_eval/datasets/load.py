@@ -154,7 +154,8 @@ def load(
     given = [name for name, column in columns.items() if column is not USUAL]
     given += [name for name, other in others.items() if other is not None]
     is_list = isinstance(source, list | tuple) and not all(isinstance(x, Mapping) for x in source)
-    sources: list[Any] = list(source) if is_list else [source]
+    path: Any = source
+    sources: list[Any] = list(path) if is_list else [path]
     formats = [_format_of(one, format) for one in sources]
     _check_options(given, formats)
     if is_list and not {"frame", *_TABLES}.issuperset(formats):
@@ -162,7 +163,6 @@ def load(
             "a list is read as one table, and must contain only frames and paths of tables; pass "
             "train and validation data of other formats to Holdout.from_frames"
         )
-    path: Any = source
     if formats[0] == "adjacency":
         result = load_adjacency(path, counts=counts, encoding=encoding)
     elif formats[0] == "mind":
