@@ -36,11 +36,14 @@ _TIME = "a whole number, a date or ISO 8601 text"
 
 def at(column: Any, row: int) -> object:
     """Return one cell as an object of Python."""
-    return column[row].as_py()
+    cell = column[row].as_py()
+    return cell.item() if isinstance(cell, np.generic) else cell  # of float16, in older Arrow
 
 
 def is_missing(column: Any) -> Booleans:
     """Return a mask of the cells that are null or NaN."""
+    if str(column.type) == "halffloat":  # in which older versions of Arrow do not look for NaN
+        column = column.cast("float32")
     return np.asarray(column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
 
 

@@ -93,8 +93,6 @@ class Rankings(UserRows):
         With ``ties="pessimistic"``: relevant items come behind others of equal score.
     users, items_index : Axis or None
         Labels of rows and columns, if they are known.
-    may_be_ids : bool
-        Whether neither a shape nor labels tell if `items` are columns or ids.
     """
 
     shape: tuple[int, int]
@@ -106,7 +104,7 @@ class Rankings(UserRows):
     users: Axis | None = None
     items_index: Axis | None = None
     relevant_last: bool = False
-    may_be_ids: bool = False
+    may_be_ids: bool = False  # neither a shape nor labels tell if `items` are columns or ids
 
     _of_entries: ClassVar = ("items", "gapped_positions", "last_positions")
     _of_users: ClassVar = ("lengths",)
