@@ -7,7 +7,7 @@ compared before a row is read.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO, TextIOWrapper
 from itertools import chain
@@ -352,7 +352,7 @@ class CsvPart(Part):
         self.sep = sep or ("\t" if file.format == "tsv" else ",")
         self.encoding = encoding or "utf-8"
         self.skips = on_bad_lines == "skip"
-        with naming(file.where), self._open() as opened:
+        with naming(file.where), self._decoding(), self._open() as opened:
             self.schema = opened.schema
             self.names = self.schema.names if header else range(len(self.schema.names))
         if len(self.names) == 1:
@@ -387,6 +387,22 @@ class CsvPart(Part):
             ),
         )
 
+    @contextmanager
+    def _decoding(self) -> Iterator[None]:
+        """Raise a clear error for text in another encoding."""
+        from pyarrow import ArrowInvalid
+
+        try:
+            yield
+        except (ArrowInvalid, UnicodeDecodeError) as error:
+            if isinstance(error, ArrowInvalid) and "UTF8" not in str(error):
+                raise
+            raise InvalidDataError(
+                f"cannot be read as {self.encoding} ({error}); pass encoding=, such as 'latin-1' or "
+                "'utf-16'",
+                argument="encoding",
+            ) from None
+
     def _open(self) -> Any:
         from pyarrow import csv
 
@@ -409,7 +425,8 @@ class CsvPart(Part):
             rows = csv.read_csv(*self._arguments(types, threads=True))
         except ArrowInvalid:
             # Only one thread knows the number of the row. It reads until the same error.
-            rows = csv.read_csv(*self._arguments(types, threads=False))
+            with self._decoding():
+                rows = csv.read_csv(*self._arguments(types, threads=False))
         if self.n_skipped:
             lines = "line" if self.n_skipped == 1 else "lines"
             message = f"skipped {self.n_skipped} malformed {lines} of {self.where}"

@@ -39,7 +39,7 @@ REFUSED = {
     "nonsense": "No such command",
     # Files and folders.
     "run missing.csv": "error: missing.csv: there is no such file",
-    "run bytes.csv": "bytes.csv, line 1: expected UTF-8 text",
+    "run bytes.csv": "--encoding, such as",
     "run one.csv --out one.csv": "cannot be used as an output folder",
     "demo --out=": "'--out': the path is empty; name a file, or a folder",
     "train one.csv --out model": "expected a file name that ends in .npz",
