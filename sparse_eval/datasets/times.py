@@ -112,7 +112,7 @@ class Clock:
         )
         # pandas reads a number without a unit as nanoseconds.
         text = value if isinstance(value, str) else ""
-        is_length = re.search("[A-Za-z:]", text) or isinstance(value, timedelta | np.timedelta64)
+        is_length = re.search("[A-Za-z:]", text) or isinstance(value, timedelta)
         if isinstance(value, np.timedelta64):
             is_length = np.datetime_data(value.dtype)[0] != "generic"
         try:

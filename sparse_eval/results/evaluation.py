@@ -559,10 +559,10 @@ class Evaluated(Scores):
             return False
         aligned = block.aligned
         rankings, relevance = aligned.rankings, aligned.relevance
+        if len(rankings.items) < rankings.lengths.sum():
+            return False
         n_candidates = aligned.count_candidates(0, aligned.n_users)
         if 2 * rankings.lengths[block.counted].sum() >= n_candidates[block.counted].sum():
-            return False
-        if len(rankings.items) < rankings.lengths.sum():
             return False
         relevant = relevance.keep(relevance.gains > 0)
         found = mark_seen(rankings.indptr, rankings.items, relevant.indptr, relevant.items)

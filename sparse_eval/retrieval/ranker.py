@@ -307,19 +307,20 @@ class FactorRanker(Ranker):
         rounding, so scaled factors show the right order. Only users whose scores are all so small
         are compared: for others, a lost score is nothing next to the best ones.
         """
-        self.cold_users = int(np.count_nonzero(self.user_norms[rows] == 0.0))
-        largest = self._largest_factors
-        small: list[int] = []
+        warm = rows[self.user_norms[rows] > 0.0]
+        self.cold_users = len(rows) - len(warm)
+        largest, small = self._largest_factors, list[int]()
+        limit = len(largest) * np.finfo(np.float64).tiny
         with np.errstate(under="ignore"):  # which the caller's settings may raise
-            for first in range(0, len(rows), _ROWS_AT_ONCE):
-                some = rows[first : first + _ROWS_AT_ONCE]
-                users = np.abs(self.user_factors[some].astype(float))
-                counts = ((users > 0.0) & (largest > 0.0)).any(axis=1)
-                most = (users * largest).max(axis=1, initial=0.0)
-                small += some[counts & (most < np.finfo(np.float64).tiny)].tolist()
+            for first in range(0, len(warm), _ROWS_AT_ONCE):
+                some = warm[first : first + _ROWS_AT_ONCE]
+                reach = np.einsum("ij,j->i", np.abs(self.user_factors[some]), largest)
+                small += some[reach < limit].tolist()
             for row in small:
                 user = np.abs(self.user_factors[row].astype(float))
                 factors = (user > 0.0) & (largest > 0.0)  # others, as of a bias of 0, add nothing
+                if not factors.any():
+                    continue
                 seen = self.seen.items[self.seen.indptr[row] : self.seen.indptr[row + 1]]
                 unseen = np.setdiff1d(self.candidates, seen)
                 if self.own is not None:
