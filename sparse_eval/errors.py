@@ -71,7 +71,7 @@ class SparseEvalError(ValueError):
     ----------
     argument : str or None
     metric : str or None
-    path : Path or None
+    path : Path, str (a URI) or None
     row : int or None
     column : object
     user : object
@@ -93,7 +93,8 @@ class SparseEvalError(ValueError):
         super().__init__(f"{message}; {hint}" if hint else message)
         self.argument = argument and argument.removeprefix("the ").removesuffix(" matrix")
         self.metric = None if metric is None else str(metric)
-        self.path = None if path is None else Path(path)
+        is_uri = isinstance(path, str) and "://" in path
+        self.path = path if path is None or is_uri else Path(path)
         self.row = None if row is None else operator.index(row)
         self.column, self.user, self.hint = column, user, hint
 
@@ -120,7 +121,7 @@ class InvalidFileError(SparseEvalError):
 
     Attributes
     ----------
-    path : Path or None
+    path : Path, str (a URI) or None
     line : int or None
     """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from inspect import signature
 from pathlib import Path
@@ -11,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from ..errors import InvalidDataError, InvalidFileError, shown
 from ..inputs.columns import USUAL, Columns, Usual, describe_columns
+from ..inputs.files import naming
 from ..inputs.paths import Kind, kind_of
 from ..inputs.rankings import Ties
 from ..inputs.tables import open_table, to_pandas
-from ..inputs.text import naming
 from .options import Rare, check_applies, option, step, typed
 from .terminal import note
 
@@ -39,19 +40,24 @@ class Loading:
     Parameters
     ----------
     format
-        adjacency, csv, mind, movielens, npz or parquet. [guessed]
+        adjacency, arrow, csv, json, mind, movielens, npz or parquet. [by the name]
     user
         Column of users. [recognized]
     item
         Column of items. [recognized]
     value
         Column of values; "" for none: every event counts 1. [recognized]
+    timestamp
+        Column of times; "" for none. [recognized]
     event
-        Column of types of events; needs --keep.
-    keep
-        A type of events to keep; repeatable.
+        Column of types of events; needs --events.
+    events
+        A type of events to keep, or with a weight that is the value of its rows, as buy=5;
+        repeatable.
+    duplicates
+        Whether events with the same user, item, time and value as an earlier one count.
     sep
-        CSV: what separates fields; "\t" is a tab. [guessed]
+        CSV: what separates fields; "\t" is a tab. [comma]
     encoding
         CSV and adjacency: encoding of the text. [utf-8]
     counts
@@ -60,30 +66,26 @@ class Loading:
         CSV: whether the first line names the columns.
     on_bad_lines
         Skip malformed lines, and report how many.
-    history
-        MIND: include the click history.
     """
 
     format: Rare[Annotated[str | None, option("--input-format")]] = None
     user: str | None = None
     item: str | None = None
     value: Rare[str | None] = None
+    timestamp: str | None = None
     event: Rare[str | None] = None
-    keep: Rare[list[str] | None] = None
+    events: Rare[list[str] | None] = None
+    duplicates: Rare[Literal["keep", "drop", "error"]] = "keep"
     sep: Rare[str | None] = None
     encoding: Rare[str | None] = None
     counts: Rare[bool | None] = None
     header: Rare[Annotated[bool, option("--header/--no-header")]] = True
     on_bad_lines: Rare[Annotated[bool, option("--skip-bad-lines")]] = False
-    history: Rare[Annotated[bool, option("--click-history/--no-history")]] = True
 
-    def read(self, path: Path, timestamp: str | None = "", **conditions: Any) -> Interactions:
-        """Read interactions, by default without times, and keep those that are wanted."""
-        from .. import datasets
-
-        options = self._options(path, timestamp)
+    def read(self, path: Path, **conditions: Any) -> Interactions:
+        """Read interactions, and keep those that are wanted."""
         with step(f"read {shown(path)}") as note:
-            interactions = datasets.load(path, format=self.format, **options)
+            interactions = self._load(path)
             if conditions:
                 interactions = interactions.filter(**conditions)
             note(repr(interactions))
@@ -105,11 +107,9 @@ class Loading:
             )
         return Holdout.load(folder)
 
-    def parts(
-        self, train: Path, held_out: Path, timestamp: str | None = ""
-    ) -> tuple[Interactions, Holdout]:
+    def parts(self, train: Path, held_out: Path) -> tuple[Interactions, Holdout]:
         """Read the training part of a ready-made split, and the whole split."""
-        from .. import datasets
+        from ..datasets.interactions import with_common_labels
         from ..datasets.split import Holdout
 
         for flag in typed(*CONDITIONS):
@@ -117,34 +117,57 @@ class Loading:
                 f"{flag} applies before interactions are split, but the input is a split already; "
                 "split again with it"
             )
-        options = self._options(train, timestamp)
         with step(f"read {shown(train)} and {shown(held_out)}") as note:
-            a, b = datasets.load_parts(train, held_out, format=self.format, **options)
+            a, b = with_common_labels(self._load(train), self._load(held_out))
             note(f"{len(a):,} to train on, {len(b):,} held out")
             for remark in dict.fromkeys([*a.notes, *b.notes]):
                 note(remark)
-        return a, Holdout(a.matrix(), b.matrix(), a.users, a.items)
+            return a, Holdout.from_frames(a, b)
 
-    def _options(self, path: Path, timestamp: str | None) -> dict[str, Any]:
-        """Return the options that differ from the defaults; a loader raises for those it lacks."""
-        from ..datasets import guess_format
+    def _load(self, path: Path) -> Interactions:
+        """Read interactions, and show their events a day if they have dates."""
+        from ..datasets import load
+        from ..datasets.times import events_a_day
 
-        if timestamp == "" and (self.format or guess_format(path)) not in ("csv", "parquet"):
-            timestamp = None  # there is no column to leave out
-        given = {f.name: getattr(self, f.name) for f in fields(Loading) if f.name != "format"}
-        given["timestamp"] = timestamp
-        options = {name: v for name, v in given.items() if v != getattr(Loading, name, None)}
+        columns: dict[str, Any] = {}
         for name in ("user", "item", "value", "timestamp", "event"):
-            column = options.get(name)
+            column = getattr(self, name)
             if column == "":
-                options[name] = None
-            elif column and not self.header and column.isdecimal():  # columns have numbers
-                options[name] = int(column)
-        if self.sep is not None:
-            options["sep"] = self.sep.replace(r"\t", "\t")
-        if self.on_bad_lines:
-            options["on_bad_lines"] = "skip"
-        return options
+                columns[name] = None
+            elif column is not None:
+                is_number = not self.header and column.isdecimal()  # columns have numbers
+                columns[name] = int(column) if is_number else column
+        interactions = load(
+            path,
+            format=self.format,
+            events=_types_of(self.events),
+            duplicates=self.duplicates,
+            sep=None if self.sep is None else self.sep.replace(r"\t", "\t"),
+            encoding=self.encoding,
+            header=self.header,
+            on_bad_lines="skip" if self.on_bad_lines else "error",
+            counts=self.counts,
+            **columns,
+        )
+        times = interactions.timestamps
+        if times is not None and (days := events_a_day(times, interactions.time_unit)):
+            note(f"{shown(path)}: {days}")
+        return interactions
+
+
+def _types_of(words: list[str] | None) -> list[str] | dict[str, float] | None:
+    """Return types of events, or the weight of each type: "buy=5"."""
+    weights = {}
+    for word in words or ():
+        name, _, number = word.rpartition("=")
+        if name:
+            with suppress(ValueError):
+                weights[name] = float(number)
+    if words and weights and len(weights) < len(words):
+        raise InvalidDataError(
+            "events: give a weight for each type, as buy=5, or for none", argument="events"
+        )
+    return weights or words
 
 
 @dataclass(frozen=True)
@@ -166,9 +189,10 @@ class Events(Loading):
     min_user_interactions: Rare[int | None] = None
     min_item_interactions: Rare[int | None] = None
 
-    def conditions(self) -> dict[str, Any]:
-        """Return the conditions of the events that are kept by name."""
-        return {name: least for name in CONDITIONS if (least := getattr(self, name)) is not None}
+    def read_wanted(self, path: Path) -> Interactions:
+        """Read interactions, and keep those that meet the conditions."""
+        given = {name: getattr(self, name) for name in CONDITIONS}
+        return self.read(path, **{name: x for name, x in given.items() if x is not None})
 
 
 #: The options of `Splitting` that only some methods have.
@@ -181,8 +205,6 @@ class Splitting(Events):
 
     Parameters
     ----------
-    timestamp
-        Column of times; "" for none. [recognized]
     method
         How to split. [random; temporal with --at]
     fraction
@@ -208,7 +230,6 @@ class Splitting(Events):
         Hold out only users and items that the training part has.
     """
 
-    timestamp: str | None = None
     method: Method | None = None
     fraction: float | None = None
     fold_in: Rare[float | None] = None
@@ -226,24 +247,14 @@ class Splitting(Events):
         return self.method or ("random" if self.at is None else "temporal")
 
     @property
-    def times(self) -> str | None:
-        """The column of times to read: "" for none, None to recognize it by its name."""
-        by_time = self.how in ("last-n", "temporal") or self.order == "time"
-        return "" if self.timestamp is None and not by_time else self.timestamp
-
-    @property
     def is_given(self) -> bool:
         """Whether any option is typed that only a split of one file has."""
-        return bool(typed(*{*Splitting.__annotations__} - {"timestamp", "only_known"}))
+        return bool(typed(*{*Splitting.__annotations__} - {"only_known"}))
 
     def described(self) -> str:
         """Return the method and its given options in a line."""
         options = ((name, getattr(self, name)) for name in _OF_METHODS)
         return ", ".join([self.how, *(f"{name} {value}" for name, value in options if value)])
-
-    def events(self, path: Path) -> Interactions:
-        """Read the interactions to split."""
-        return self.read(path, self.times, **self.conditions())
 
     def known(self, holdout: Holdout) -> Holdout:
         """Hold out only users and items with training data, if requested."""
@@ -334,6 +345,8 @@ class Tables:
     threshold
         Gains below it are not relevant, and are not added to other gains of the same user and item.
         [every gain above 0 is relevant]
+    trec
+        Read both files in the formats of TREC: a run and qrels, whatever their names.
     """
 
     user: str | None = None
@@ -343,6 +356,7 @@ class Tables:
     gain: Rare[str | None] = None
     ties: Rare[Ties | None] = None
     threshold: Rare[float | None] = None
+    trec: Rare[bool] = False
 
     @property
     def ids(self) -> dict[str, str]:
@@ -358,13 +372,13 @@ class Tables:
         from ..inputs.rankings import Rankings
         from ..inputs.trec import read_run
 
-        kind, order = kind_of(path), self.ties or usual_ties
+        kind, order = Kind.RUN if self.trec else kind_of(path), self.ties or usual_ties
         scan: RankingsScan | None = None
         has_ranks = kind is not Kind.RUN
         if kind.is_table:
             given: dict[str, Any] = {**self.ids, "rank": self.rank, "score": self.score}
             scan = Rankings.scan(path, **given)
-            has_ranks = "rank" in _chosen(scan, path).names
+            has_ranks = "score" not in _chosen(scan, path).names
         if self.ties is not None and has_ranks:
             raise InvalidDataError(
                 f"--ties orders equal scores, and {path} holds ranks; leave it out"
@@ -381,10 +395,13 @@ class Tables:
         from ..inputs.npy import read_sparse
         from ..inputs.paths import open_side, read_truth
         from ..inputs.relevance import Relevance
+        from ..inputs.trec import read_qrels
 
         truth: Any = path
         if is_split(path):
             truth = Holdout.load(path).validation
+        elif self.trec:
+            truth = read_qrels(path)
         elif kind_of(path).is_table:
             gain = USUAL if self.gain is None else self.gain or None
             truth = Relevance.scan(path, **self.ids, gain=gain)
@@ -457,7 +474,7 @@ class Items:
             if path == self.item_groups and kind_of(path) is Kind.MATRIX:
                 return read_sparse(path)
             frame = _by_item(path, tables.item)
-            if kind_of(lists) is Kind.RUN:  # whose ids are text
+            if tables.trec or kind_of(lists) is Kind.RUN:  # whose ids are text
                 frame.index = frame.index.astype(str)
             return frame if wide or len(frame.columns) > 1 else frame.iloc[:, 0]
 

@@ -20,8 +20,8 @@ ISSUES = "https://github.com/sparse-eval/sparse_eval/issues"
 FLAGS: ContextVar[dict[str, str]] = ContextVar("FLAGS")
 
 #: How messages spell arguments: "seed: expected", "monitor is"; "train=", "how='x'". Not included
-#: are "users=holdout.users", and "keep='values'", which only evaluations have. Also "no option
-#: 'history'; it has", and calls that name columns, "scan(…, user=…, item=…)".
+#: are "users=holdout.users", and "keep='values'", which only evaluations have. Also calls that name
+#: columns, "scan(…, user=…, item=…)".
 _SUBJECT = re.compile(
     r"^(\w+)(?=: | is | follows | cannot be combined | covers | gives | has no | has ids | names )"
     r"|(?<=with )(n_trials)(?= )"
@@ -30,7 +30,6 @@ _KEYWORD = re.compile(
     r"(?<![\w/.-])(?!keep=['\"])(\w+)=(?:(['\"])(\w+)\2|False|(None))?(?![\w/-]|\.\S)"
 )
 _SCAN = re.compile(r"(?:(?:R\w+\.)?scan|se\.datasets\.load)\(…, ([^)]*)\)")
-_UNKNOWN = re.compile(r"option '(\w+)'(; it has .*)?")
 _SPLIT = re.compile(r"\bsplit\.(random|leave_k_out|last_n|temporal|users)\b")
 _ITEM_DATA = re.compile(r"items=se\.ItemData\((?:(propensity)|(\w+))=…\)")
 
@@ -77,7 +76,6 @@ def message_of(error: BaseException) -> str:
     text = _ITEM_DATA.sub(lambda match: f"--{match[1] or f'item-{match[2]}'}", text)
     text = _SUBJECT.sub(lambda match: flags.get(match[1] or match[2], match[0]), text)
     text = _KEYWORD.sub(as_option, text)
-    text = _UNKNOWN.sub(lambda match: f"option {flags.get(match[1], match[1])}", text)
     text = _SPLIT.sub(lambda match: f"--method {match[1].replace('_', '-')}", text)
     return path + text
 

@@ -95,12 +95,12 @@ def folder(word: str | Path) -> Path:
 
 
 def file(word: str | Path) -> Path:
-    """Return the path of an input, for ``-`` of a copy of standard input."""
+    """Return the path of an input; ``-`` is a copy of standard input, by default of CSV."""
     if str(word) != "-":
         return path(word)
     place = tempfile.mkdtemp(prefix="sparse_eval_")
     atexit.register(shutil.rmtree, place, ignore_errors=True)
-    copy = Path(place, "standard_input")
+    copy = Path(place, "standard_input.csv")
     with copy.open("wb") as target:
         if sys.stdin is not None:  # as it is where a job starts without one
             if sys.stdin.closed:

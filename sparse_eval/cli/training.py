@@ -221,14 +221,14 @@ def run(
         model.check_new_users("--method users")
     protocol = _begin(model, measuring, out, input, validation)
     if validation is None:
-        holdout = splitting.split(splitting.events(input), model.seed)
+        holdout = splitting.split(splitting.read_wanted(input), model.seed)
         origin = {"data": str(input), "split": splitting.described()}
     elif splitting.is_given:
         raise InvalidDataError(
             "--method and its options split one file, but two files are a split already"
         )
     else:
-        holdout = splitting.known(splitting.parts(input, validation, splitting.times)[1])
+        holdout = splitting.known(splitting.parts(input, validation)[1])
         origin = {"data": f"train {input}, validation {validation}"}
     _end(holdout, origin, protocol, model, execution, out, printing)
 
@@ -294,7 +294,7 @@ def split(
         Folder for train.npz, validation.npz, labels.npz and other parts.
     """
     check_inputs_are_kept([input], files_of_split(out))
-    holdout = splitting.split(splitting.events(input), seed)
+    holdout = splitting.split(splitting.read_wanted(input), seed)
     holdout.save(out)
     files = ", ".join(path.name for path in files_of_split(out) if path.exists())
     note(f"left in {shown(out)}: {files}")
@@ -389,10 +389,7 @@ def train(
         return f"checkpoints so far are in {checkpoints}; compare them with: sparse-eval {score}"
 
     leaves(left)
-    if holdout is None:
-        matrix = loading.read(input, **loading.conditions()).matrix()
-    else:
-        matrix = holdout.train
+    matrix = loading.read_wanted(input).matrix() if holdout is None else holdout.train
     model.train(matrix, execution.bars, out, callback)
 
 
@@ -507,12 +504,12 @@ def _three_parts(
 ) -> Holdout:
     """Return a split in three; the test part may be given."""
     if test is None and not is_split(input):
-        return splitting.split(splitting.events(input), seed, three_way=True)
+        return splitting.split(splitting.read_wanted(input), seed, three_way=True)
     if typed("test"):
         raise InvalidDataError("--test-at cuts one file, but the test part is given already")
     if test is not None:
         rest: Any
-        rest, whole = splitting.parts(input, test, splitting.times)
+        rest, whole = splitting.parts(input, test)
     else:
         whole = splitting.saved(input, candidates)
         rest = whole.train

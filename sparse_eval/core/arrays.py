@@ -121,16 +121,19 @@ def describe(values: Any) -> str:
 def wrong_type(values: Any, name: str, expected: str) -> InvalidDataError:
     """Return the error about an input called `name` that is not what was `expected`."""
     hint = None
+    if name == "the position matrix":  # first, because csr_matrix(x) of item ids has no hits
+        expected = (
+            "Rankings.from_topk(x) of item ids, best first, Rankings.from_scores(x) of scores, or "
+            f"{expected}"
+        )
+    elif name == "the validation matrix" and isinstance(values, list | tuple):
+        expected = f"a mapping of users to items, a frame with a row for each item, or {expected}"
     if is_frame(values):
         hint = "Rankings.from_frame, Relevance.from_frame and Interactions.from_frame take frames"
     elif callable(getattr(values, "matrix", None)):
         hint = "give its .matrix()"
     elif hasattr(values, "to_dict"):
         hint = "for a Series of lists by user, pass x.to_dict()"
-    elif name == "the position matrix":
-        hint = (
-            "Rankings.from_topk(x) takes item ids, best first, and Rankings.from_scores(x) scores"
-        )
     message = f"{name} is {describe(values)}; expected {expected}"
     return InvalidDataError(message, argument=name, hint=hint)
 

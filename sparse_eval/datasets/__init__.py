@@ -2,36 +2,36 @@
 
 from ..inputs.cells import UNDATED
 from ..inputs.columns import GuessWarning
-from ..inputs.text import SkippedLinesWarning
+from ..inputs.tables import SkippedLinesWarning
 from .interactions import Interactions
-from .load import (
-    FORMATS,
-    guess_format,
-    load,
-    load_csv,
-    load_frame,
-    load_npz,
-    load_parquet,
-    load_parts,
-)
+from .load import load
 from .public import load_adjacency, load_mind, load_movielens
 from .synthetic import synthetic
 
 __all__ = [
-    "FORMATS",
     "UNDATED",
     "GuessWarning",
     "Interactions",
     "SkippedLinesWarning",
-    "guess_format",
     "load",
     "load_adjacency",
-    "load_csv",
-    "load_frame",
     "load_mind",
     "load_movielens",
-    "load_npz",
-    "load_parquet",
-    "load_parts",
     "synthetic",
 ]
+
+#: The calls that replace former names.
+_INSTEAD = {
+    "FORMATS": "datasets.load(path, format=…), whose documentation lists the formats",
+    "guess_format": "datasets.load(path), which raises an error if the name shows no format",
+    "load_csv": "datasets.load(path, format='csv')",
+    "load_frame": "Interactions.from_frame(df)",
+    "load_npz": "datasets.load(path, format='npz')",
+    "load_parquet": "datasets.load(path, format='parquet')",
+    "load_parts": "Holdout.from_frames(train, validation)",
+}
+
+
+def __getattr__(name: str) -> object:
+    instead = f"; use se.{_INSTEAD[name]}" if name in _INSTEAD else ""
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{instead}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -15,21 +16,26 @@ from ..errors import InvalidDataError
 from ..inputs.axes import Axis
 from ..inputs.cells import UNDATED
 from ..inputs.columns import USUAL, describe_columns
+from ..inputs.files import naming
 from ..inputs.labelled import LabelledMatrix, labels_of
-from ..inputs.rows import read_rows
+from ..inputs.rows import read_rows, union_of
 from ..inputs.tables import open_table
+from .times import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Sequence
 
     from numpy.typing import NDArray
 
-    from ..core.types import AnyArray, Booleans, CSRMatrix, Floats, Integers
+    from ..core.types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items
+    from ..inputs.cells import TimeUnit
     from ..inputs.tables import Frame, Table
-    from .times import TimeUnit
 
-#: What to do with events whose time is missing.
-MissingTimes = Literal["error", "undated"]
+
+#: What to do with events that have the same user, item, time and value as an earlier event.
+Duplicates = Literal["keep", "drop", "error"]
+
+_HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -64,8 +70,10 @@ class Interactions:
         or are called like their role, are not included.
     ignored : tuple of hashable
         The columns of the table that are not used.
+    assumes_utc : bool
+        Whether the times have no time zone, and were read as UTC.
     dropped : mapping of str to int
-        The number of events that `filter`, or ``keep=`` of a loader, dropped, by option.
+        The number of events that `filter`, or ``events=`` of a loader, dropped, by option.
 
     Raises
     ------
@@ -101,6 +109,7 @@ class Interactions:
     recognized: Mapping[str, Hashable] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
     ignored: Sequence[Hashable] = ()
+    assumes_utc: bool = False
 
     def __post_init__(self) -> None:
         for role in ("users", "items"):
@@ -137,21 +146,52 @@ class Interactions:
         """Number of events without a date among those with timestamps."""
         return 0 if self.timestamps is None else int(np.sum(self.timestamps == UNDATED))
 
+    @property
+    def n_duplicates(self) -> int:
+        """Number of events with the same user, item, time and value as an earlier event.
+
+        If a log was delivered twice, each of its events is counted once here. Without times, no
+        event is known to be a duplicate.
+        """
+        return int(np.count_nonzero(self._repeats()))
+
+    def _repeats(self, types: Items | None = None) -> Booleans:
+        """Return which events, also of the same type, equal an earlier one."""
+        repeats = np.zeros(len(self), bool)
+        if self.timestamps is None:
+            return repeats
+        keys: list[Any] = [self.user_codes, self.item_codes, self.timestamps, self.values + 0.0]
+        keys += [] if types is None else [types]
+        hashes = np.zeros(len(self), np.uint64)
+        for key in keys:
+            hashes += key.view(np.uint64) if key.itemsize == 8 else key.astype(np.uint64)
+            hashes *= _HASH_FACTOR
+        ordered = np.sort(hashes)
+        repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+        if len(repeated):  # only events of equal hashes are compared
+            rows = np.flatnonzero(np.isin(hashes, repeated))
+            rows = rows[np.lexsort([key[rows] for key in keys])]
+            same = [key[rows[1:]] == key[rows[:-1]] for key in keys]
+            repeats[rows[1:][np.logical_and.reduce(same)]] = True
+        return repeats
+
     def __len__(self) -> int:
         return len(self.values)
 
     def __repr__(self) -> str:
         parts = [f"{self.n_users:,} users × {self.n_items:,} items", f"{len(self):,} events"]
         if self.timestamps is not None:
-            parts.append("timestamps")
+            parts.append(f"timestamps{' without a zone, read as UTC' * self.assumes_utc}")
         if self.n_undated:
             parts.append(f"{self.n_undated:,} undated")
         return f"Interactions({', '.join(parts + self.notes)})"
 
     @property
     def notes(self) -> list[str]:
-        """Remarks on dropped events, recognized columns and ignored columns, for `repr`."""
+        """Remarks on dropped and duplicated events, and recognized and ignored columns."""
         notes = [f"{self.n_skipped:,} lines skipped"] if self.n_skipped else []
+        if n := self.n_duplicates:
+            notes.append(f"{n:,} duplicated events (same user, item, time and value)")
         notes += [f"{n:,} events dropped by {option}" for option, n in self.dropped.items()]
         return notes + describe_columns(self.recognized, self.ignored)
 
@@ -255,7 +295,7 @@ class Interactions:
 
         See Also
         --------
-        from_frame : Its ``event=`` and ``keep=`` keep events of some types.
+        from_frame : Its ``event=`` and ``events=`` keep events of some types.
 
         Examples
         --------
@@ -353,18 +393,18 @@ class Interactions:
         item: Hashable = USUAL,
         value: Hashable = USUAL,
         timestamp: Hashable = USUAL,
-        missing_times: MissingTimes = "error",
         event: Hashable = None,
-        keep: Sequence[object] | None = None,
+        events: Mapping[Any, float] | Sequence[object] | None = None,
         users: Axis | Sequence[Hashable] | None = None,
         items: Axis | Sequence[Hashable] | None = None,
+        duplicates: Duplicates = "keep",
     ) -> Interactions:
         """Encode a frame with one row per event.
 
-        Columns that are not named are recognized by the name of their role ("user", "item",
-        "value", "timestamp"). Without such a column, the only one with another usual name is taken,
-        such as ``userId``, ``movie_id``, ``Rating`` or ``date``. `recognized` of the result, and
-        its `repr`, show these columns. ``from_frame(interactions.to_frame())`` therefore loses only
+        Columns that are not named are recognized by a usual name of their role, such as ``user``,
+        ``userId``, ``movie_id``, ``Rating`` or ``date``. Two such columns for a role are an error.
+        `recognized` of the result, and its `repr`, show the columns that are not called like their
+        role. ``from_frame(interactions.to_frame())`` therefore loses only
         users and items without events, which `users` and `items` keep.
 
         Parameters
@@ -381,14 +421,18 @@ class Interactions:
             Name of the column with the times: integers in any unit, or dates, also ISO 8601 text.
             Dates become nanoseconds since 1970; UTC is assumed for dates without a time zone. None,
             or no column with a usual name: no times.
-        missing_times : {"error", "undated"}
-            Whether a row without a time raises an error, or was before all dates (`UNDATED`).
         event : hashable, optional
-            Name of a column with types of events; `keep` lists the types to keep.
-        keep : sequence, optional
-            The types of events to keep, compared as text: ``event="type", keep=["buy"]``.
+            Name of a column with types of events, which are compared as text; needs `events`.
+        events : sequence or mapping, optional
+            The types of events to keep: ``event="type", events=["buy"]``. A mapping of types to
+            weights, such as ``events={"view": 1, "buy": 5}``, makes the weight of its type the
+            value of each row.
         users, items : pandas.Index or sequence, optional
             The labels to encode with, in this order; default: the sorted distinct ids.
+        duplicates : {"keep", "drop", "error"}
+            Whether events with the same user, item, time and value (and type, with `events`) as an
+            earlier event count, are dropped, or are an error. `n_duplicates` and the `repr` of the
+            result report those that are kept.
 
         Returns
         -------
@@ -401,13 +445,19 @@ class Interactions:
             If the frame is empty, a column does not exist, or several columns could have a role
             that was not named. If a row has a missing id, an id that is not in `users` or `items`,
             or an invalid value or time. The message counts rows from 0, as ``df.iloc`` does. If
-            there is no event of a type in `keep`, or only one of `event` and `keep` is given.
+            there is no event of a type in `events`, or only one of `event` and `events` is given.
+            If events are duplicated and `duplicates` is "error"; or there are no times by which
+            `duplicates` could recognize them.
 
         Warns
         -----
         GuessWarning
             If ratings, or values recognized by the name of their column, are 0. For ratings, 0
             often means an event without a rating, but it is read as shown and not chosen.
+
+        See Also
+        --------
+        sparse_eval.datasets.load : Read files, or several frames as one.
 
         Examples
         --------
@@ -422,15 +472,14 @@ class Interactions:
         Interactions(1 users × 2 items, 2 events, 'userId' as user, 'movieId' as item,
         'rating' as value)
         """
-        check_choice("missing_times", missing_times, get_args(MissingTimes))
         return read_interactions(
             open_table(df),
             {"user": user, "item": item, "value": value, "timestamp": timestamp},
             event=event,
-            keep=keep,
+            events=events,
             users=users,
             items=items,
-            undated=missing_times == "undated",
+            duplicates=duplicates,
         )
 
 
@@ -439,45 +488,147 @@ def read_interactions(
     given: Mapping[str, Hashable],
     *,
     event: Hashable = None,
-    keep: Sequence[object] | None = None,
+    events: Mapping[Any, float] | Sequence[object] | None = None,
     users: Axis | Sequence[Hashable] | None = None,
     items: Axis | Sequence[Hashable] | None = None,
-    undated: bool = False,
+    duplicates: Duplicates = "keep",
 ) -> Interactions:
     """Read a table with one row per event; `given` has the column of each role."""
-    wanted = None if keep is None else [] if isinstance(keep, str) else list(map(str, keep))
-    if (event is None) != (keep is None) or wanted == []:
+    types, weights = _types_of(events)
+    if (event is None) != (types is None):
         raise InvalidDataError(
-            "pass event= (a column) and keep= (a list of the types of events to keep) together, or "
-            "neither",
-            argument="keep",
+            "pass event= (a column) and events= (the types of events to keep) together, or neither",
+            argument="events",
         )
+    if weights is not None:
+        if given["value"] not in (USUAL, None):
+            raise InvalidDataError(
+                "events has a weight for each type, which is the value of its rows; leave out "
+                "value=, or pass a list of types",
+                argument="value",
+            )
+        given = {role: column for role, column in given.items() if role != "value"}
     columns = table.choose(given, event)
     users = None if users is None else Axis.of(users, "users")
     items = None if items is None else Axis.of(items, "items")
-    rows = read_rows(table, columns, users=users, items=items, undated=undated, keep=wanted)
+    rows = read_rows(table, columns, users=users, items=items, keep=types)
     n_rows = len(rows.user_codes)
     if rows.numbers is not None:
         where = "" if table.where is None else f"{table.where}: "
         n_zeros = n_rows - int(np.count_nonzero(rows.numbers))
         columns.warn_of_zeros("value", n_zeros, n_rows, where)
+    values = np.ones(n_rows) if rows.numbers is None else rows.numbers
+    if rows.types is not None and weights is not None:
+        values = np.array([*weights, 0.0])[rows.types]  # rows of other types are dropped below
     result = Interactions(
         user_codes=rows.user_codes,
         item_codes=rows.item_codes,
-        values=np.ones(n_rows) if rows.numbers is None else rows.numbers,
+        values=values,
         timestamps=rows.times,
         users=rows.users,
         items=rows.items,
         n_skipped=sum(part.n_skipped for part in table.parts),
-        time_unit=rows.unit,
+        time_unit="ns" if rows.time_kind.startswith("times") else None,
         recognized=columns.recognized,
         ignored=columns.ignored,
+        assumes_utc=rows.time_kind == "times without a time zone",
     )
-    if rows.kept is None:
-        return result
-    dropped = {"keep": n_rows - int(np.count_nonzero(rows.kept))}
-    taken = result._take(rows.kept, dropped)
-    return taken._without_unused_labels(users=users is None, items=items is None)
+    found = rows.types
+    if found is not None:
+        kept = found >= 0
+        dropped = {"events": n_rows - int(np.count_nonzero(kept))}
+        result = result._take(kept, dropped)
+        result = result._without_unused_labels(users=users is None, items=items is None)
+        found = found[kept]
+    with naming(table.where):
+        return check_duplicates(result, duplicates, found)
+
+
+def check_duplicates(
+    events: Interactions, duplicates: Duplicates, types: Items | None = None
+) -> Interactions:
+    """Return events without duplicates, or raise, if this is wanted; `types` are their types."""
+    check_choice("duplicates", duplicates, get_args(Duplicates))
+    if duplicates == "keep":
+        return events
+    if events.timestamps is None:
+        raise InvalidDataError(
+            "duplicates: there are no times by which to recognize duplicated events; name their "
+            "column with timestamp=, or leave this option out",
+            argument="duplicates",
+        )
+    repeats = events._repeats(types)
+    n = int(np.count_nonzero(repeats))
+    if not n:
+        return events
+    if duplicates == "error":
+        row = int(np.argmax(repeats))
+        user, item = events.users[events.user_codes[row]], events.items[events.item_codes[row]]
+        raise InvalidDataError(
+            f"duplicates: {n:,} of {len(events):,} events have the same user, item, time and value "
+            f"as an earlier one, such as user {user!r} with item {item!r} at "
+            f"{Clock(events.time_unit).text(int(events.timestamps[row]))}. Drop them with "
+            "duplicates='drop', or leave this option out to count them",
+            argument="duplicates",
+            user=user,
+        )
+    return events._take(~repeats, {"duplicates": n})
+
+
+def _types_of(events: Any) -> tuple[list[str] | None, list[float] | None]:
+    """Return the types of events to keep as text, and their weights if there are any."""
+    if events is None:
+        return None, None
+    if isinstance(events, str | bytes) or not isinstance(events, Collection) or not len(events):
+        raise InvalidDataError(
+            f"events: expected a list of types, or a mapping of types to weights, found {events!r}",
+            argument="events",
+        )
+    types = list(map(str, events))
+    if not isinstance(events, Mapping):
+        return types, None
+    return types, [check_number(f"events[{name!r}]", events[name], 0) for name in events]
+
+
+def with_common_labels(*parts: Interactions) -> list[Interactions]:
+    """Return interactions, such as training and validation data, with the same users and items.
+
+    Whole numbers from text files become text if another part has text. Parts without labels are
+    matched by row and column, and smaller ones are padded.
+
+    Raises
+    ------
+    InvalidDataError
+        If ids are text in one part and numbers in another.
+    """
+    if len({part.recognized.get("user") == "line number" for part in parts}) > 1:
+        raise InvalidDataError(
+            "lines start with the number of items in one file and with a user in another. Load "
+            "each file with counts=True or counts=False"
+        )
+    labels: dict[str, list[Axis]] = {}
+    for role in ("users", "items"):
+        axes: list[Axis] = [getattr(part, role) for part in parts]
+        if any(axis.is_text for axis in axes):
+            axes = [axis.as_text() for axis in axes]
+        if len({axis.is_text for axis in axes}) > 1:
+            raise InvalidDataError(
+                f"{role} have text as ids in one part and numbers in another; use ids of one type "
+                "for all parts"
+            )
+        labels[role] = axes
+    user_codes, users = union_of(labels["users"])
+    item_codes, items = union_of(labels["items"])
+    return [
+        replace(
+            part,
+            user_codes=rows[part.user_codes],
+            item_codes=columns[part.item_codes],
+            users=users,
+            items=items,
+        )
+        for part, rows, columns in zip(parts, user_codes, item_codes, strict=True)
+    ]
 
 
 def _used(codes: NDArray[np.int32], labels: Axis) -> tuple[NDArray[np.int32], Axis]:

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import re
-from array import array
 from dataclasses import replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.arguments import check_choice
 from ..core.files import as_input
 from ..core.messages import warn
 from ..errors import InvalidFileError
-from ..inputs.cells import UNDATED
+from ..inputs.cells import UNDATED, bad_row
 from ..inputs.columns import GuessWarning
-from ..inputs.rows import encode_texts, vocabulary
-from ..inputs.tables import TextTable
-from ..inputs.text import BadLines, MalformedLineError, TextFile, numbered_lines, read_text, shorten
+from ..inputs.files import File, naming, read_lines, shorten
+from ..inputs.rows import encode_texts
+from ..inputs.tables import SkippedLinesWarning, open_table
 from .interactions import Interactions, read_interactions
 
 if TYPE_CHECKING:
-    from ..core.types import PathLike
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from ..core.types import Integers, PathLike
 
 _MANY = 10  # lines that do not begin with the number of their items, when most others do
-_OTHER_SEPARATORS = (",", ";", "|", "::")
 
 
 def load_adjacency(
@@ -32,7 +32,6 @@ def load_adjacency(
     *,
     counts: bool | None = None,
     encoding: str | None = None,
-    on_bad_lines: str = "error",
 ) -> Interactions:
     r"""Read a file whose lines are ``user item item …``, separated by white space.
 
@@ -51,11 +50,7 @@ def load_adjacency(
         of every line counts the others, and some number occurs twice (users do not);
         `Interactions.recognized` then has ``{"user": "line number"}``.
     encoding : str, optional
-        As in `load_csv`.
-    on_bad_lines : {"error", "skip"}
-        As in `load_csv`. A line is malformed if it is a single id that contains ``,``, ``;``, ``|``
-        or ``::``. Then the file has a different separator. It is also malformed if it does not have
-        the number of items that it begins with.
+        As in `load`.
 
     Returns
     -------
@@ -64,20 +59,19 @@ def load_adjacency(
     Raises
     ------
     InvalidFileError
-        If the file cannot be read, has no interactions or a malformed line.
-    InvalidDataError
-        If `on_bad_lines` is neither.
+        If the file cannot be read, or has no interactions. If a line is a single id that contains
+        ``,``, ``;``, ``|`` or ``::``: the file has a different separator. If a line does not have
+        the number of items that it begins with.
 
     Warns
     -----
     GuessWarning
         If every line begins with the number of its items but no number occurs twice, or if nearly
-        every line does. The number was then read as a user. If the file is not UTF-8 and `encoding`
-        is not given.
+        every line does. The number was then read as a user.
 
     See Also
     --------
-    load_parts : Read several files, such as a training and a test set, with one encoding.
+    sparse_eval.Holdout.from_frames : Read a training and a test set with one encoding.
 
     References
     ----------
@@ -96,57 +90,63 @@ def load_adjacency(
     ...     load_adjacency(path)
     Interactions(2 users × 2 items, 3 events)
     """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     path = as_input(path)
-    text = read_text(path, encoding, guess=True)
-    counted = _begins_with_counts(text, path) if counts is None else counts
-    bad = BadLines(path, on_bad_lines)
-    users, items = vocabulary(), vocabulary()
-    row_users, row_sizes, numbers = array("q"), array("q"), array("q")
-    for number, line in numbered_lines(text):
-        first, *row = line.split()
-        if not row and any(sep in first for sep in _OTHER_SEPARATORS):
-            bad.add(number, line, "expected ids separated by spaces, found none")
-            continue
-        if counted and first != str(len(row)):
-            bad.add(number, line, f"expected the number of the {len(row)} items, found {first!r}")
-            continue
-        row_users.append(users[str(number - 1) if counted else first])
-        row_sizes.append(len(row))
-        numbers.extend(map(items.__getitem__, row))
-    if not numbers:
+    lines = pc.utf8_trim_whitespace(read_lines(path, encoding or "utf-8-sig"))
+    numbers = np.flatnonzero(pc.not_equal(lines, "").to_numpy(zero_copy_only=False))
+    lines = lines.take(pa.array(numbers))
+    fields = pc.utf8_split_whitespace(lines)
+    sizes = pc.list_value_length(fields).to_numpy() - 1
+    first = pc.list_element(fields, 0)
+    other = pc.and_(pc.equal(sizes, 0), pc.match_substring_regex(first, "[,;|]|::"))
+    _check_lines(other, "expected ids separated by spaces, found none", path, lines, numbers)
+    is_count = pc.equal(first, pa.array(sizes).cast(pa.large_string()))
+    counted = _begins_with_counts(first, is_count, path, numbers) if counts is None else counts
+    if counted:
+        message = "expected the number of the items at the start"
+        _check_lines(pc.invert(is_count), message, path, lines, numbers)
+        first = pa.array(numbers).cast(pa.large_string())
+    is_item = np.ones(len(sizes) + int(sizes.sum()), bool)
+    is_item[np.cumsum(np.append(0, sizes[:-1] + 1))] = False
+    items = pc.list_flatten(fields).filter(pa.array(is_item))
+    if not len(items):
         raise InvalidFileError("there are no interactions: no user has an item", path)
-    user_codes, user_labels = encode_texts(list(users), numbers=True)
-    item_codes, item_labels = encode_texts(list(items), numbers=True)
+    user_codes, users = encode_texts(first, numbers=True)
+    item_codes, item_labels = encode_texts(items, numbers=True)
+    users.written = item_labels.written = True
     return Interactions(
-        user_codes=np.repeat(user_codes[np.array(row_users)], np.array(row_sizes)),
-        item_codes=item_codes[np.array(numbers)],
-        values=np.ones(len(numbers)),
+        user_codes=np.repeat(user_codes, sizes),
+        item_codes=item_codes,
+        values=np.ones(len(items)),
         timestamps=None,
-        users=user_labels,
+        users=users,
         items=item_labels,
-        n_skipped=bad.report(),
         recognized={"user": "line number"} if counted else {},
     )
 
 
-def _begins_with_counts(text: bytes, path: PathLike) -> bool:
+def _check_lines(wrong: Any, message: str, path: Path, lines: Any, numbers: Integers) -> None:
+    """Raise an error about the first wrong line; `numbers` are the numbers of lines, from 0 on."""
+    place = wrong.index(True).as_py()
+    if place >= 0:
+        found = shorten(lines[place].as_py())
+        raise InvalidFileError(f"{message}; correct {found}", path, int(numbers[place]) + 1)
+
+
+def _begins_with_counts(first: Any, is_count: Any, path: Path, numbers: Integers) -> bool:
     """Return whether the lines of a file begin with counts, and warn if they may."""
-    counts: list[str] = []
-    others: list[int] = []
-    for number, line in numbered_lines(text):
-        first, *row = line.split()
-        if first == str(len(row)):
-            counts.append(first)
-        else:
-            others.append(number)
-        if len(others) == _MANY:
-            return False
-    repeated = len(set(counts)) < len(counts)
-    if repeated and not others:
+    counts = first.filter(is_count)
+    others = np.flatnonzero(~is_count.to_numpy(zero_copy_only=False))
+    if len(others) >= _MANY:
+        return False
+    repeated = len(counts.unique()) < len(counts)
+    if repeated and not len(others):
         return True
-    doubt = "" if others else "but no number occurs twice, so it could also be a user id"
+    doubt = "" if len(others) else "but no number occurs twice, so it could also be a user id"
     if repeated and len(counts) > _MANY * len(others):
-        doubt = f"except line {others[0]} and {len(others) - 1} others"
+        doubt = f"except line {numbers[others[0]] + 1} and {len(others) - 1} others"
     if doubt:
         warn(
             f"{path}: each line starts with the number of its items, {doubt}. It was read as a "
@@ -158,8 +158,6 @@ def _begins_with_counts(text: bytes, path: PathLike) -> bool:
 
 MIND_FILE = "behaviors.tsv"
 _MIND_FIELDS = ("impression id", "user", "time", "history", "impressions")
-# Not strptime: its AM and PM depend on the locale of the process.
-_TIME = re.compile(r"(\d\d?)/(\d\d?)/(\d{4}) (\d\d?):(\d\d):(\d\d) ([AP]M)", re.ASCII)
 
 
 def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "error") -> Interactions:
@@ -178,7 +176,7 @@ def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "erro
         item in it counts once per user, with value 1. It is undated (`datasets.UNDATED`): the file
         only implies that it was read before the first impression. Every split by time trains on it.
     on_bad_lines : {"error", "skip"}
-        As in `load_csv`.
+        As in `load`.
 
     Returns
     -------
@@ -221,89 +219,137 @@ def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "erro
     1   U1  N10    0.0           1573463158
     2   U1  N30    1.0 -9223372036854775808
     """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     path = as_input(path)
     path = path / MIND_FILE if path.is_dir() else path
-    bad = BadLines(path, on_bad_lines)
-    users, news = vocabulary(), vocabulary()
-    shown: dict[str, int] = {}
-    event_users, event_codes, event_times = array("i"), array("q"), array("q")
-    read, histories = array("q"), set()
-    for number, line in numbered_lines(read_text(path)):
-        try:
-            user, time, past, tokens = _impression(line)
-            codes = [shown.get(token) or _shown(token, shown, news) for token in tokens]
-        except MalformedLineError as error:
-            bad.add(number, line, error)
-            continue
-        code = users[user]
-        event_users.extend([code] * len(codes))
-        event_codes.extend(codes)
-        event_times.extend([time] * len(codes))
-        # Every line of a user repeats the same history; splitting it once is enough.
-        if history and (code, past) not in histories:
-            histories.add((code, past))
-            read.extend(code << 32 | news[item] for item in past.split())
-    if not event_users:
-        raise InvalidFileError(
-            f"there are no interactions: all {bad.count} lines are malformed", path
-        )
+    table, n_skipped = _read_fields(
+        path, dict.fromkeys(_MIND_FIELDS, pa.large_string()), "\t", on_bad_lines
+    )
+    with naming(path):
+        user, written, past, shown = (table[name].combine_chunks() for name in _MIND_FIELDS[1:])
+        blank = pc.or_(pc.equal(pc.utf8_trim_whitespace(user), ""), pc.equal(shown, ""))
+        _check_rows(blank, "a user id and impressions like 'N123-1 N456-0'", user)
+        times = _unix_seconds(written)
+        tokens, token_rows = _words(shown)
+        codes = tokens.dictionary_encode()
+        is_token = pc.match_substring_regex(codes.dictionary, "^.+-[01]$")
+        if not pc.all(is_token).as_py():
+            bad = is_token.take(codes.indices).index(False).as_py()
+            raise bad_row(
+                int(token_rows[bad]),
+                "impressions",
+                "expected impressions like 'N123-1 N456-0' (1: clicked, 0: not), found "
+                f"{shorten(tokens[bad].as_py())}",
+            )
+    clicked = np.asarray(pc.ends_with(codes.dictionary, "1"))[codes.indices.to_numpy()]
+    news = pc.utf8_slice_codeunits(codes.dictionary, 0, -2).take(codes.indices)
+    # Every line of a user repeats the same history; splitting it once is enough.
+    users = user.dictionary_encode()
+    pairs = pa.table({"user": users.indices, "past": past, "row": np.arange(len(past))})
+    firsts = pairs.group_by(["user", "past"], use_threads=False).aggregate([("row", "min")])
+    rows = np.sort(firsts["row_min"].to_numpy()) if history else np.zeros(0, np.int64)
+    read, read_rows = _words(past.take(pa.array(rows)))
+    # Items have numbers in the order in which they first occur in the lines.
+    places = np.concatenate([2 * token_rows, 2 * rows[read_rows] + 1])
+    order = np.argsort(places, kind="stable")
+    every = pa.concat_arrays([news, read]).take(pa.array(order)).dictionary_encode()
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = every.indices.to_numpy()
+    user_of = users.indices.to_numpy().astype(np.int64)
     # However often a history is repeated, and however it grows, a pair counts once.
-    pairs = np.unique(np.array(read))
-    shown_codes = np.array(event_codes) - 1
-    user_codes, user_labels = encode_texts(list(users))
-    item_codes, item_labels = encode_texts(list(news))
+    known = np.unique(user_of[rows][read_rows] << 32 | numbers[len(news) :])
+    user_codes, user_labels = encode_texts(users.dictionary)
+    item_codes, item_labels = encode_texts(every.dictionary)
     return Interactions(
-        user_codes=user_codes[np.concatenate([np.array(event_users), pairs >> 32])],
-        item_codes=item_codes[np.concatenate([shown_codes // 2, pairs & (2**32 - 1)])],
-        values=np.concatenate([shown_codes % 2, np.ones(len(pairs))]),
-        timestamps=np.concatenate([np.array(event_times), np.full(len(pairs), UNDATED)]),
+        user_codes=user_codes[np.concatenate([user_of[token_rows], known >> 32])],
+        item_codes=item_codes[np.concatenate([numbers[: len(news)], known & (2**32 - 1)])],
+        values=np.concatenate([clicked, np.ones(len(known))]),
+        timestamps=np.concatenate([times[token_rows], np.full(len(known), UNDATED)]),
         users=user_labels,
         items=item_labels,
-        n_skipped=bad.report(),
+        n_skipped=n_skipped,
         time_unit="s",
     )._without_unused_labels()
 
 
-def _impression(line: str) -> tuple[str, int, str, list[str]]:
-    """Return the user, the time, the history and the news shown, or raise an error."""
-    fields = line.split("\t")
-    if len(fields) != len(_MIND_FIELDS):
-        raise MalformedLineError(
-            f"expected {len(_MIND_FIELDS)} fields separated by tabs ({', '.join(_MIND_FIELDS)}), "
-            f"found {len(fields)}"
+def _read_fields(
+    path: Path, types: Mapping[str, Any], sep: str, on_bad_lines: str
+) -> tuple[Any, int]:
+    """Return the fields of a text file without quotes and header, and how many lines were skipped.
+
+    A separator of two characters becomes one, which Arrow can read.
+    """
+    import pyarrow as pa
+    from pyarrow import csv
+
+    check_choice("on_bad_lines", on_bad_lines, ("error", "skip"))
+    skipped: list[Any] = []
+
+    def skip(row: Any) -> str:
+        skipped.append(row.number)
+        return "skip"
+
+    with naming(path):
+        file = File(str(path), None, path)
+        data = pa.input_stream(file.open(), compression=file.compression).read_buffer()
+        if len(sep) > 1:
+            data = pa.py_buffer(data.to_pybytes().replace(sep.encode(), b"\x1f"))
+        table = csv.read_csv(
+            pa.BufferReader(data),
+            csv.ReadOptions(column_names=list(types), use_threads=False, block_size=len(data) + 1),
+            csv.ParseOptions(
+                delimiter=sep if len(sep) == 1 else "\x1f",
+                quote_char=False,
+                invalid_row_handler=skip if on_bad_lines == "skip" else None,
+            ),
+            csv.ConvertOptions(column_types=types, null_values=[], strings_can_be_null=False),
         )
-    _, user, written, past, impressions = fields
-    if not (user.strip() and impressions.strip()):
-        raise MalformedLineError("expected a user id and impressions like 'N123-1 N456-0'")
-    return user, _unix_seconds(written), past, impressions.split()
-
-
-def _shown(token: str, codes: dict[str, int], news: dict[str, int]) -> int:
-    """Return twice the number of the news item, plus 1, plus 1 more if it was clicked."""
-    label, _, clicked = token.rpartition("-")
-    if not label or clicked not in ("0", "1"):
-        raise MalformedLineError(
-            "expected impressions like 'N123-1 N456-0' (1: clicked, 0: not), found "
-            f"{shorten(token)}"
+    if not len(table):
+        raise InvalidFileError(
+            f"there are no interactions: all {len(skipped)} lines are malformed", path
         )
-    code = codes[token] = 2 * news[label] + int(clicked) + 1
-    return code
+    if skipped:
+        warn(f"skipped {len(skipped)} malformed lines of {path}", SkippedLinesWarning)
+    return table, len(skipped)
 
 
-def _unix_seconds(text: str) -> int:
-    match = _TIME.fullmatch(text)
-    if match is not None and 1 <= int(match[4]) <= 12:
-        month, day, year, hour, minute, second = map(int, match.groups()[:6])
-        hour = hour % 12 + (12 if match[7] == "PM" else 0)
-        try:
-            return int(datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp())
-        except ValueError:
-            pass
-    raise MalformedLineError(f"expected a time like '11/11/2019 9:05:58 AM', found {shorten(text)}")
+def _words(texts: Any) -> tuple[Any, Integers]:
+    """Return the words of all texts, and the text that each is from."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lists = pc.utf8_split_whitespace(texts)
+    words, rows = pc.list_flatten(lists), pc.list_parent_indices(lists).to_numpy()
+    kept = np.asarray(pc.not_equal(words, ""))
+    return words.filter(pa.array(kept)), rows[kept].astype(np.int64)
+
+
+def _check_rows(wrong: Any, expected: str, column: Any) -> None:
+    """Raise an error about the first wrong row."""
+    row = wrong.index(True).as_py()
+    if row >= 0:
+        raise bad_row(row, "user", f"expected {expected}, found {column[row].as_py()!r}")
+
+
+def _unix_seconds(written: Any) -> Integers:
+    """Return MIND's times, such as "11/11/2019 9:05:58 AM", as seconds since 1970."""
+    import pandas as pd
+
+    codes = written.dictionary_encode()
+    texts = codes.dictionary.to_pandas()
+    times = pd.to_datetime(texts, format="%m/%d/%Y %I:%M:%S %p", errors="coerce")
+    if times.isna().any():
+        bad = int(times.isna().to_numpy()[codes.indices.to_numpy()].argmax())
+        found = shorten(written[bad].as_py())
+        raise bad_row(bad, "time", f"expected a time like '11/11/2019 9:05:58 AM', found {found}")
+    seconds = times.to_numpy().astype("datetime64[s]").astype(np.int64)
+    return np.asarray(seconds[codes.indices.to_numpy()])
 
 
 MOVIELENS_FILES = ("u.data", "ratings.dat", "ratings.csv")
-_MOVIELENS_HEADER = "userId,movieId,rating,timestamp"
+_MOVIELENS_HEADER = ["userId", "movieId", "rating", "timestamp"]
 _MOVIELENS_ROLES = ("user", "item", "value", "timestamp")
 
 
@@ -319,7 +365,7 @@ def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactio
     path : str or Path
         The file, or a folder that holds one of ``u.data``, ``ratings.dat``, ``ratings.csv``.
     on_bad_lines : {"error", "skip"}
-        As in `load_csv`.
+        As in `load`.
 
     Returns
     -------
@@ -361,16 +407,22 @@ def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactio
                 f"expected one of {', '.join(MOVIELENS_FILES)} in this folder, found {listed}", path
             )
         path = files[0]
-    number, first = TextFile(path).first_line()
-    sep = next((sep for sep in ("\t", "::") if sep in first), ",")
-    has_header = first == _MOVIELENS_HEADER
-    table = TextTable(path, sep=sep, header=has_header, on_bad_lines=on_bad_lines)
-    if len(table.names) != len(_MOVIELENS_ROLES) or (sep == ",") != has_header:
-        raise InvalidFileError(
-            "expected MovieLens ratings: user, item, rating and timestamp separated by tabs or "
-            f"'::', or the header {_MOVIELENS_HEADER}; found {shorten(first)}",
-            path,
-            number,
-        )
-    given = dict(zip(_MOVIELENS_ROLES, table.names, strict=True))
-    return replace(read_interactions(table, given), time_unit="s")
+    has_header = path.name == "ratings.csv" or path.suffix == ".csv"
+    if has_header:
+        table = open_table(path, on_bad_lines=on_bad_lines)
+        if list(table.names) != _MOVIELENS_HEADER:
+            listed = ",".join(map(str, table.names))
+            raise InvalidFileError(
+                f"expected the header {','.join(_MOVIELENS_HEADER)}, found {shorten(listed)}", path
+            )
+        given = dict(zip(_MOVIELENS_ROLES, _MOVIELENS_HEADER, strict=True))
+        return replace(read_interactions(table, given), time_unit="s")
+    import pyarrow as pa
+
+    whole = pa.int64()
+    types = dict(zip(_MOVIELENS_ROLES, (whole, whole, pa.float64(), whole), strict=True))
+    sep = "::" if path.suffix == ".dat" else "\t"
+    rows, n_skipped = _read_fields(path, types, sep, on_bad_lines)
+    with naming(path):
+        interactions = read_interactions(open_table(rows), {role: role for role in types})
+    return replace(interactions, time_unit="s", n_skipped=n_skipped)

@@ -5,24 +5,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+from pyarrow import ArrowInvalid
 
 from ..core.arguments import check_whole
 from ..errors import InvalidDataError
-from ..inputs.cells import UNDATED
-from ..inputs.text import MalformedLineError, nanoseconds
+from ..inputs.cells import FIRST_YEAR, LAST_YEAR, UNDATED, UNITS, TimeUnit, nanoseconds, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..core.types import Integers
-
-#: Units of timestamps since 1970 (UTC).
-TimeUnit = Literal["s", "ms", "us", "ns"]
-UNITS: tuple[TimeUnit, ...] = get_args(TimeUnit)
 
 #: A point in time: ISO 8601 text, a date, or a whole number in the unit of the timestamps.
 Time: TypeAlias = str | date | np.datetime64 | int
@@ -31,9 +27,9 @@ Time: TypeAlias = str | date | np.datetime64 | int
 Duration: TypeAlias = str | timedelta | np.timedelta64 | int
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
-# From 1995 to 2032 the numbers of the four units are far apart. None of them could be a date
-# written in digits (2019111409), or a count of 100 ns from a year other than 1970.
-_FIRST_YEAR, _LAST_YEAR = 1995, 2032
+
+#: Events further apart are no log; times of damaged rows must not take memory for each day.
+_MOST_DAYS = 10**6
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +67,13 @@ class Clock:
         """
         dated = (str, date, timedelta, np.datetime64, np.timedelta64)
         dates = [name for name, value in given if isinstance(value, dated)]
-        if unit is None and dates:
-            unit = _unit_of_values(times, dates[0])
+        if unit is None and dates and (unit := unit_of_values(times)) is None:
+            raise InvalidDataError(
+                f"{dates[0]}: the unit of the timestamps is not known (they are no dates from "
+                f"{FIRST_YEAR} to {LAST_YEAR} in any of {', '.join(UNITS)}); pass {dates[0]}= as "
+                "a whole number in their unit, or convert the column to dates with "
+                "pandas.to_datetime(..., unit=)"
+            )
         return cls(unit)
 
     def time(self, name: str, value: object) -> int:
@@ -89,7 +90,7 @@ class Clock:
             raise _not_valid(name, expected, value)
         try:
             ticks = nanoseconds(str(value))
-        except MalformedLineError:
+        except ArrowInvalid:
             raise _not_valid(name, expected, value) from None
         return -(-ticks // _NANOSECONDS[self._known_unit()])
 
@@ -155,22 +156,36 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
 
 
-def _unit_of_values(times: Integers, option: str) -> TimeUnit:
-    """Return the only unit that makes all dated timestamps recent dates."""
+def unit_of_values(times: Integers) -> TimeUnit | None:
+    """Return the only unit that makes all dated timestamps recent dates, None if there is none."""
     dated = times[times != UNDATED]
     if len(dated):
-        first, last = int(dated.min()), int(dated.max())
-        for unit in UNITS:
-            begin, end = (
-                int(np.datetime64(f"{year}-01-01", unit).astype(np.int64))
-                for year in (_FIRST_YEAR, _LAST_YEAR + 1)
-            )
-            if begin <= first and last < end:
-                return unit
-    raise InvalidDataError(
-        f"{option}: the unit of the timestamps is not known (they are no dates from {_FIRST_YEAR} "
-        f"to {_LAST_YEAR} in any of {', '.join(UNITS)}); pass {option}= as a whole number in their "
-        "unit, or convert the column to dates with pandas.to_datetime(..., unit=)"
+        unit = unit_of(dated.min())
+        if unit is not None and unit == unit_of(dated.max()):
+            return unit
+    return None
+
+
+def events_a_day(times: Integers, unit: TimeUnit | None) -> str:
+    """Return the first and last day, and the fewest and most events of a day between, as text.
+
+    A missing or doubled day of a log is visible there. The text is empty if the unit is not known,
+    or no event has a date.
+    """
+    unit = unit_of_values(times) if unit is None else unit
+    days = times[times != UNDATED]
+    if unit is None or not len(days):
+        return ""
+    days = days // int(np.timedelta64(1, "D") / np.timedelta64(1, unit))
+    first = int(days.min())
+    if int(days.max()) - first > _MOST_DAYS:
+        return ""
+    counts = np.bincount(days - first)
+    least, most = int(counts.argmin()), int(counts.argmax())
+    date = [str(np.datetime64(first + day, "D")) for day in (0, len(counts) - 1, least, most)]
+    return (
+        f"events a day from {date[0]} to {date[1]}: fewest {counts[least]:,} ({date[2]}), most "
+        f"{counts[most]:,} ({date[3]})"
     )
 
 

@@ -166,14 +166,13 @@ def check_ids(recs: pa.Schema, truth: pa.Schema, columns: Columns) -> tuple[bool
                     "numbers or text, so cast it",
                     column=name,
                 )
-            kinds.append(is_text(dtype))
+            kinds.append("text" if is_text(dtype) else "whole numbers")
         if kinds[0] != kinds[1]:
             raise InvalidDataError(
-                f"column {names[0]!r} has type {recs.field(names[0]).type} in {RECS}, but column "
-                f"{names[1]!r} has type {truth.field(names[1]).type} in {TRUTH}, so no ids would "
-                "match. Cast one of the columns"
+                f"column {names[0]!r} holds {kinds[0]} in {RECS}, but column {names[1]!r} holds "
+                f"{kinds[1]} in {TRUTH}, so no ids would match. Cast one of the columns"
             )
-        are_text.append(kinds[0])
+        are_text.append(kinds[0] == "text")
     return are_text[0], are_text[1]
 
 

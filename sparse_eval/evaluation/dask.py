@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.versions import installed_version
 from ..errors import InvalidDataError, MissingExtraError, WorkerError
-from ..inputs.tables import PandasTable
+from ..inputs.tables import open_table
 from .arrow import RowsLoader, TableSource, check_ids
 from .runners import TASKS_PER_THREAD
 
@@ -258,7 +258,7 @@ class DaskSource(TableSource):
             for scan in (rankings, relevance)
         ]
         empty = (pd.DataFrame(columns=one.columns).astype(one.dtypes) for one in frames)
-        super().__init__(rankings, relevance, *map(PandasTable, empty))
+        super().__init__(rankings, relevance, *map(open_table, empty))
         names = list(self.columns.recs), list(self.columns.truth)
         self.frames = [
             _with_equal_hashes(side[own]) for side, own in zip(frames, names, strict=True)

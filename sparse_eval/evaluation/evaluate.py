@@ -17,6 +17,8 @@ from scipy.sparse import issparse, sparray, spmatrix
 from ..core.arguments import show_spelling
 from ..errors import InvalidDataError
 from ..inputs.candidates import as_candidates
+from ..inputs.cells import is_list
+from ..inputs.files import naming
 from ..inputs.item_data import KeyedPropensity, item_inputs
 from ..inputs.labelled import LabelledMatrix, UserRows, check_part, labels_of
 from ..inputs.npy import sliceable_csr
@@ -24,8 +26,7 @@ from ..inputs.paths import Kind, kind_of, open_lists, open_side, open_truth, rea
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData, align, match
-from ..inputs.tables import FrameLike, RankingsScan, RelevanceScan, engine_of
-from ..inputs.text import naming
+from ..inputs.tables import FrameLike, RankingsScan, RelevanceScan, engine_of, open_table
 from ..metrics.request import Request
 from .run import (
     Execution,
@@ -175,10 +176,11 @@ def evaluate(
 
     Notes
     -----
-    The content of a path decides how it is read. Parquet (a file, or a folder of files) and CSV are
+    The name of a path decides how it is read. Files of Parquet, CSV, TSV, JSON lines and Arrow IPC,
+    folders of them, patterns such as ``"recs/*.csv"`` and URIs such as ``"s3://bucket/recs"`` are
     tables. A folder with ``data.npy``, ``indices.npy``, ``indptr.npy`` and ``shape.npy`` is a CSR
-    matrix that stays on disk; ``.npz`` is a matrix of `scipy.sparse.save_npz`. Text with six fields
-    in a line is a TREC run, with four fields qrels.
+    matrix that stays on disk; ``.npz`` is a matrix of `scipy.sparse.save_npz`. ``.run`` is a TREC
+    run, and ``.qrels`` are qrels; `trec.read_run` and `trec.read_qrels` read them under any name.
 
     Tables in Parquet on both sides are read one range of users after the other, for any order of
     rows, and need not fit into memory.
@@ -284,7 +286,7 @@ def _of_tables(
 
     `inputs` are the other inputs of `evaluate`.
     """
-    engines = {_engine(rankings.table), _engine(relevance.table)}
+    engines = {_engine(rankings), _engine(relevance)}
     if not engines & {"parquet", "dask", "pyspark"}:
         return None
     if not engines <= {"parquet", "dask"} and not engines <= {"parquet", "pyspark"}:
@@ -323,10 +325,16 @@ def _of_tables(
         return evaluate_source(request, execution, source)
 
 
-def _engine(table: Any) -> str | None:
-    if isinstance(table, str | Path):
-        return "parquet" if kind_of(table) is Kind.PARQUET else "csv"
-    return engine_of(table)
+def _engine(scan: RankingsScan | RelevanceScan) -> str | None:
+    """Return the library of a frame, and "parquet" for paths that need not fit into memory."""
+    table: Any = scan.table
+    if not isinstance(table, str | Path):
+        return engine_of(table) or "memory"  # of a list of paths
+    if kind_of(table) is not Kind.PARQUET:
+        return "memory"
+    opened = open_table(table)
+    item = scan.choose(opened).names["item"]
+    return "memory" if is_list(opened.type_of(item)) else "parquet"
 
 
 def load_rows(side_data: SideData, task: Rows) -> Block:

@@ -25,15 +25,14 @@ from ..core.progress import progress_bar
 from ..core.threads import read_ahead, thread_count
 from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
 from ..inputs.axes import encode
-from ..inputs.cells import is_text, numbers_of
+from ..inputs.cells import is_text, numbers_of, plain_type
+from ..inputs.files import is_uri, naming
 from ..inputs.tables import (
-    ArrowTable,
     check_columns,
     open_parquet,
     open_table,
     read_parquet_rows,
 )
-from ..inputs.text import naming
 from .arrow import (
     RowsLoader,
     TableSource,
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..core.types import PathLike
+    from ..inputs.files import File
     from ..inputs.item_data import KeyedPropensity
     from ..inputs.tables import RankingsScan, RelevanceScan
     from ..metrics.request import Request
@@ -76,7 +76,7 @@ class RowGroup(NamedTuple):
     The users are None if they are not known.
     """
 
-    path: Path
+    file: File
     number: int
     n_rows: int
     least: Any
@@ -110,47 +110,22 @@ class ParquetFiles:
     """A Parquet file, or the files of a folder or pattern."""
 
     def __init__(self, path: PathLike) -> None:
-        self.path = Path(path).absolute()
-        table: Any = open_table(self.path)
-        self.files = {one.where: one for one in table.parts}
-        for file, one in self.files.items():
-            if not hasattr(one, "metadata"):
-                raise InvalidFileError(
-                    "is not a Parquet file, but other files of this folder or pattern are", file
-                )
-        self.schema: pa.Schema = next(iter(self.files.values())).schema
-        self.n_rows = sum(one.metadata.num_rows for one in self.files.values())
+        # Workers may have another current folder.
+        self.path = path if is_uri(path) else Path(path).absolute()
+        self.table = open_table(self.path)
+        parts: Any = self.table.parts
+        self.files = {one.file: one for one in parts}
+        self.n_rows = sum(one.metadata.num_rows for one in parts)
 
     def choose(self, names: Iterable[str]) -> None:
-        """Reduce the schema to some columns, ids first, without dictionaries, text of one type.
-
-        Raises
-        ------
-        InvalidFileError
-            If a file lacks a column, or has it with another type.
-        """
+        """Choose the columns to read, ids first, without dictionaries, text of one type."""
         import pyarrow as pa
 
-        fields: list[tuple[str, Any]] = []
-        for name in names:
-            dtype = self.schema.field(name).type
-            for file, table in self.files.items():
-                if table.names.count(name) > 1:
-                    raise InvalidFileError(f"there are several columns {name!r}", file)
-                found = table.schema.field(name).type if name in table.names else None
-                if found != dtype:
-                    raise InvalidFileError(
-                        f"column {name!r} is {found or 'missing'} in this file, but {dtype} in "
-                        f"{next(iter(self.files)).name}. All files must have the same columns and "
-                        "types",
-                        file,
-                    )
-            if pa.types.is_dictionary(dtype):
-                dtype = dtype.value_type
-            fields.append(
-                (name, pa.large_string() if len(fields) < 2 and is_text(dtype) else dtype)
-            )
-        self.schema = pa.schema(fields)
+        def dtype(name: str, is_id: bool) -> Any:
+            found = plain_type(self.table.type_of(name))
+            return pa.large_string() if is_id and is_text(found) else found
+
+        self.schema = pa.schema((name, dtype(name, n < 2)) for n, name in enumerate(names))
 
     def row_groups(self) -> list[RowGroup]:
         """Return all row groups that have rows."""
@@ -172,7 +147,7 @@ class ParquetFiles:
 
         schema = pa.schema(list(self.schema)[columns])
         for file in self.files:
-            with naming(file):
+            with naming(file.where):
                 for batch in read_parquet_rows(file, schema.names, n_rows):
                     yield _uncoded(pa.Table.from_batches([batch]), schema, file)
 
@@ -187,9 +162,9 @@ def _bounds(statistics: Any) -> tuple[Any, Any]:
     return None, None
 
 
-def _uncoded(rows: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
+def _uncoded(rows: pa.Table, schema: pa.Schema, file: File) -> pa.Table:
     """Return rows with the types of a schema, so with text where codes were read."""
-    with naming(path):
+    with naming(file.where):
         check_columns(rows)
         return rows.select(schema.names).cast(schema)  # in the order of the file
 
@@ -242,7 +217,7 @@ def _rows_below(groups: list[RowGroup], bound: str) -> Callable[[Any], int]:
 
 
 @contextmanager
-def _naming(*paths: Path) -> Iterator[None]:
+def _naming(*paths: PathLike) -> Iterator[None]:
     """Put paths before the message of an error about rows."""
     try:
         yield
@@ -261,13 +236,13 @@ class ParquetLoader:
     rows : RowsLoader
     schemas : tuple of pyarrow.Schema
         The columns that are read, without codes.
-    paths : tuple of Path
+    paths : tuple of Path or str
         Where both tables are.
     """
 
     rows: RowsLoader
     schemas: tuple[Any, Any]
-    paths: tuple[Path, Path]
+    paths: tuple[PathLike, PathLike]
     # The last row group of each table that has users of several ranges.
     _kept: dict[int, tuple[RowGroup, Any]] = field(default_factory=dict, compare=False)
 
@@ -309,11 +284,11 @@ def _read_group(group: RowGroup, schema: pa.Schema) -> pa.Table:
     """Read a row group, and check that its statistics are right."""
     import pyarrow.compute as pc
 
-    with naming(group.path):
-        table = open_parquet(group.path, schema.names).read_row_group(
+    with naming(group.file.where):
+        table = open_parquet(group.file, schema.names).read_row_group(
             group.number, schema.names, use_threads=False
         )
-    table = _uncoded(table, schema, group.path)
+    table = _uncoded(table, schema, group.file)
     user = schema.names[0]
     whole_column(table, user)  # raises if a user is missing, because a filter would lose the row
     least, largest = pc.min_max(table.column(user)).as_py().values()
@@ -322,7 +297,7 @@ def _read_group(group: RowGroup, schema: pa.Schema) -> pa.Table:
         raise InvalidFileError(
             f"row group {group.number} contains users {least!r} to {largest!r}, which contradicts "
             "its statistics. Write the file again",
-            group.path,
+            group.file.where,
         )
     return table
 
@@ -359,12 +334,10 @@ class ParquetSource(TableSource):
         self.tables = self.recs, self.truth
         self.paths = self.recs.path, self.truth.path
         with _naming(*self.paths):
-            super().__init__(
-                rankings, relevance, *(ArrowTable(table.schema) for table in self.tables)
-            )
+            super().__init__(rankings, relevance, *(table.table for table in self.tables))
+            self.recs.choose(self.columns.recs)
+            self.truth.choose(self.columns.truth)
             check_ids(self.recs.schema, self.truth.schema, self.columns)
-        self.recs.choose(self.columns.recs)
-        self.truth.choose(self.columns.truth)
         groups = self.recs.row_groups(), self.truth.row_groups()
         if not groups[1]:
             raise InvalidFileError("has no rows; there is nothing to evaluate", self.truth.path)

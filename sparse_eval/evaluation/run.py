@@ -233,7 +233,7 @@ def _aligned(
         side_data = replace(side_data, candidates=judged_candidates(relevance))
     if request.seen == "allow":
         side_data = side_data.allowing_seen()
-    return Aligned(rankings, relevance, side_data, request.convention, listed=listed)
+    return Aligned.in_label_order(rankings, relevance, side_data, request.convention, listed)
 
 
 class Shared(NamedTuple):

@@ -22,7 +22,7 @@ import numpy as np
 from .. import errors
 from ..errors import InvalidDataError, InvalidFileError, MissingExtraError, SparseEvalError
 from ..inputs.cells import is_number
-from ..inputs.tables import ArrowTable
+from ..inputs.tables import table_of
 from ..results.parts import merge_parts, pack, unpack
 from .arrow import RowsLoader, TableSource, check_ids, whole_column
 
@@ -82,7 +82,7 @@ class SparkSource(TableSource):
     ) -> None:
         tables = _open(rankings.table, relevance.table, session=session)
         schemas = [_schema(table) for table in tables]
-        super().__init__(rankings, relevance, *map(ArrowTable, schemas))
+        super().__init__(rankings, relevance, *map(table_of, schemas))
         are_text = check_ids(schemas[0], schemas[1], self.columns)
         sides = self.columns.recs, self.columns.truth
         for schema, names in zip(schemas, sides, strict=True):

@@ -1,15 +1,13 @@
 """`Axis`: the labels of users or items, how ids are encoded, and how labels are matched.
 
-Text is kept and compared in Arrow, whole numbers in NumPy. Only labels of other types, or of
-several types, are compared as objects of Python.
+Text is kept and compared in Arrow, whole numbers in NumPy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from contextlib import suppress
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, overload
@@ -20,6 +18,7 @@ from ..core.arrays import as_array, describe, is_frame
 from ..core.csr import gather
 from ..core.hashing import hash_labels
 from ..errors import InvalidDataError
+from .cells import as_ids, is_text
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -43,8 +42,7 @@ class Axis:
 
     Parameters
     ----------
-    values : pyarrow.Array of text, or ndarray
-        An array of int64, uint64, float64 or, for anything else, of objects.
+    values : pyarrow.Array of large_string, or ndarray of int64
     are_numbers : bool
         Whether the labels are only the numbers of the rows or columns, from 0 on.
     by_id : bool
@@ -120,8 +118,8 @@ class Axis:
 
     @property
     def is_integer(self) -> bool:
-        """Whether all labels are whole numbers of 64 bits."""
-        return isinstance(self._values, np.ndarray) and self._values.dtype.kind in "iu"
+        """Whether all labels are whole numbers."""
+        return not self.is_text
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -135,13 +133,9 @@ class Axis:
 
         if self.are_numbers:
             return pd.RangeIndex(len(self))
-        if not isinstance(self._values, np.ndarray):
-            texts: pd.Index[Any] = pd.Index(self._values.to_pandas())
-            return texts
-        try:
-            return pd.Index(self._values, tupleize_cols=False)
-        except UnicodeEncodeError:
-            return pd.Index(self._values, dtype=object, tupleize_cols=False)
+        values: Any = self._values
+        index: pd.Index[Any] = pd.Index(values.to_pandas() if self.is_text else values)
+        return index
 
     def __len__(self) -> int:
         return len(self._values)
@@ -160,7 +154,8 @@ class Axis:
         if isinstance(rows, slice):
             first, last, step = rows.indices(len(self))
             if step == 1:
-                return Axis(self._values[first : max(first, last)], by_id=self.by_id)
+                values = self._values[first : max(first, last)]
+                return Axis(values, by_id=self.by_id, written=self.written)
             return self.take(np.arange(first, last, step))
         if isinstance(rows, int | np.integer):
             label = self._values[int(rows)]
@@ -197,7 +192,8 @@ class Axis:
 
     def take(self, rows: AnyArray) -> Axis:
         """Return the labels of some rows, which are distinct."""
-        return Axis(self._values.take(np.asarray(rows)), by_id=self.by_id)
+        values = self._values.take(np.asarray(rows))
+        return Axis(values, by_id=self.by_id, written=self.written)
 
     def marked(self, by_id: bool) -> Axis:
         """Return the same labels with another `by_id`."""
@@ -222,28 +218,24 @@ class Axis:
         other = other if isinstance(other, Axis) else Axis.of(other)
         if len(other) != len(self) or other.is_text != self.is_text:
             return False
-        if self.is_text:
-            return bool(_large(self._values).equals(_large(other._values)))
-        if self.dtype != other.dtype:  # NumPy would round whole numbers
-            return bool(self.tolist() == other.tolist())
-        return bool(np.array_equal(self._values, other._values))
+        values: Any = self._values
+        same = values.equals if self.is_text else partial(np.array_equal, values)
+        return bool(same(other._values))
 
     def locate(self, labels: Any) -> Integers:
         """Return the position of each given label, which may be repeated; -1 if there is none."""
         other = Axis.unchecked(labels)
         if other is self:
             return np.arange(len(self))
-        if self.is_text and other.is_text:
-            import pyarrow.compute as pc
-
-            found = pc.index_in(_large(other._values), value_set=_large(self._values))
-            positions: AnyArray = found.fill_null(-1).to_numpy(zero_copy_only=False)
-            return positions.astype(np.int64)
-        if not len(self) or not len(other):
+        if self.is_text != other.is_text or not len(self):
             return np.full(len(other), -1, np.int64)
-        if self.is_integer and self.dtype == other.dtype:
+        if self.is_integer:
             return self.index.get_indexer(other.index).astype(np.int64)
-        return _objects(self).get_indexer(_objects(other)).astype(np.int64)
+        import pyarrow.compute as pc
+
+        found = pc.index_in(other._values, value_set=self._values)
+        positions: AnyArray = found.fill_null(-1).to_numpy(zero_copy_only=False)
+        return positions.astype(np.int64)
 
     get_indexer = locate
 
@@ -259,20 +251,27 @@ class Axis:
         return np.asarray(other.locate(self) >= 0)
 
     def append(self, other: Axis) -> Axis:
-        """Return the labels of both; no label of `other` may occur here."""
+        """Return the labels of both; no label of `other` may occur here.
+
+        Raises
+        ------
+        InvalidDataError
+            If only one of them has text.
+        """
         if not len(other):
             return self
         if not len(self):
             return other
-        if self.is_text and other.is_text:
-            import pyarrow as pa
+        if self.is_text != other.is_text:
+            raise InvalidDataError(
+                f"labels are text on one side only ({self[0]!r}, …, and {other[0]!r}, …); convert "
+                "one of them"
+            )
+        if self.is_integer:
+            return Axis(np.concatenate((self._values, other._values)), by_id=self.by_id)
+        import pyarrow as pa
 
-            values: Any = pa.concat_arrays([_large(self._values), _large(other._values)])
-        elif self.is_integer and self.dtype == other.dtype:
-            values = np.concatenate((self.to_numpy(), other.to_numpy()))
-        else:
-            values = _values_of(self.tolist() + other.tolist())
-        return Axis(values, by_id=self.by_id)
+        return Axis(pa.concat_arrays([self._values, other._values]), by_id=self.by_id)
 
     def union(self, other: Axis) -> tuple[Integers, Axis]:
         """Return the positions of other labels in the union, where new ones come last; and that."""
@@ -280,6 +279,12 @@ class Axis:
         unknown = positions < 0
         positions[unknown] = len(self) + np.arange(np.count_nonzero(unknown))
         return positions, self.append(other[unknown])
+
+    @cached_property
+    def order(self) -> Integers | None:
+        """The positions that sort the labels, as `order_of` does; None if they are sorted."""
+        order = order_of(self)
+        return None if (order[1:] > order[:-1]).all() else order
 
     @property
     def blank(self) -> Booleans:
@@ -312,13 +317,6 @@ class Axis:
 def label_of(axis: Axis | None, number: int) -> Any:
     """Return the label of a row or column, or its number if there are no labels."""
     return number if axis is None else axis[number]
-
-
-def _objects(axis: Axis) -> pd.Index[Any]:
-    """Return labels as objects of Python, which compare whole numbers with fractions exactly."""
-    import pandas as pd
-
-    return pd.Index(axis.tolist(), dtype=object, tupleize_cols=False)
 
 
 def encode(
@@ -370,7 +368,7 @@ def encode(
     if given is not None:
         places = given.locate(found).astype(np.int32)
     else:
-        if first is None or (first.is_text, first.dtype) != (found.is_text, found.dtype):
+        if first is None or first.is_text != found.is_text:
             first = found[:0]
         places = first.locate(found).astype(np.int32)
         rows = np.flatnonzero(used & (places < 0))
@@ -416,68 +414,37 @@ def _by_table(chunks: Sequence[Any]) -> tuple[Items, Axis] | None:
 
 
 def order_of(axis: Axis) -> NDArray[np.intp]:
-    """Return the order that sorts labels: numbers by value, text by code points.
-
-    Labels of several types are in the order of the names of these, and then of their text.
-    """
-    if axis.is_text:
-        import pyarrow.compute as pc
-
-        order: NDArray[np.intp] = pc.sort_indices(axis._values).to_numpy().astype(np.intp)
-        return order
-    if axis.dtype != object:
+    """Return the order that sorts labels: numbers by value, text by code points."""
+    if axis.is_integer:
         return np.argsort(axis.to_numpy(), kind="stable")
-    keys = axis.tolist()
-    types = {type(label) for label in keys}
-    if not (types <= {int, float} or types == {str}):
-        keys = [(type(label).__name__, str(label)) for label in keys]
-    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)
+    import pyarrow.compute as pc
+
+    order: NDArray[np.intp] = pc.sort_indices(axis._values).to_numpy().astype(np.intp)
+    return order
 
 
 def _plain(chunk: Any) -> Any:
-    """Return an array of a type that all chunks of such ids share."""
+    """Return text as large_string and whole numbers as int64, or dictionaries of these."""
     import pyarrow as pa
     from pyarrow import types
 
     if types.is_dictionary(chunk.type):
         dictionary = _plain(chunk.dictionary)
         return pa.DictionaryArray.from_arrays(chunk.indices.cast(pa.int32()), dictionary)
-    if types.is_integer(chunk.type) and not types.is_uint64(chunk.type):
-        return chunk.cast(pa.int64())
-    if types.is_floating(chunk.type):
-        return chunk.cast(pa.float64())
-    return _large(chunk) if not types.is_integer(chunk.type) else chunk
-
-
-def _large(texts: Any) -> Any:
-    """Return text of any Arrow type as one of large_string."""
-    import pyarrow as pa
-
-    return texts if texts.type == pa.large_string() else texts.cast(pa.large_string())
+    return chunk.cast(pa.int64() if types.is_integer(chunk.type) else pa.large_string())
 
 
 def _of_arrow(labels: Any) -> Any:
     """Return an Arrow array in the form that an `Axis` keeps."""
     from pyarrow import types
 
-    if types.is_integer(labels.type) or types.is_floating(labels.type):
-        numbers = labels.to_numpy(zero_copy_only=False)
-        return numbers + 0.0 if numbers.dtype.kind == "f" else numbers
-    return labels
+    return labels.to_numpy() if types.is_integer(labels.type) else labels
 
 
 def _checked(labels: Any, name: str) -> Axis:
     """Return an axis of labels that are distinct and none of them missing."""
-    try:
-        axis = Axis(_values_of(labels))
-        index = axis.index
-        if axis.dtype == object and not axis.is_text:
-            set(index)  # raises an error if a label cannot be hashed
-    except (TypeError, ValueError, NotImplementedError) as error:  # the last one by a MultiIndex
-        raise InvalidDataError(f"{name} cannot be labels: {error}", argument=name) from None
-    if index.hasnans:
-        missing = int(np.argmax(index.isna()))
-        raise InvalidDataError(f"{name}: label {missing} is missing", argument=name)
+    axis = Axis(_values_of(labels, name))
+    index = axis.index
     if not index.is_unique:
         repeated = index[index.duplicated()].tolist()[0]
         raise InvalidDataError(
@@ -486,42 +453,40 @@ def _checked(labels: Any, name: str) -> Axis:
     return axis
 
 
-def _values_of(labels: Any) -> Any:
-    """Return labels as an `Axis` keeps them: Arrow text, numbers, or an array of objects."""
+def _values_of(labels: Any, name: str = "labels") -> Any:
+    """Return labels as an `Axis` keeps them: Arrow text, or int64.
+
+    Raises
+    ------
+    InvalidDataError
+        If they are neither text nor whole numbers of 64 bits.
+    """
+    import pyarrow as pa
+    from pyarrow import types
+
     if isinstance(labels, range):
         return np.arange(labels.start, labels.stop, labels.step)
-    if isinstance(labels, np.ndarray) and labels.dtype.kind in "iuf" and labels.ndim == 1:
-        wide = {"i": np.int64, "u": np.uint64, "f": np.float64}[labels.dtype.kind]
-        return labels.astype(wide, copy=True) + (0 if labels.dtype.kind != "f" else 0.0)
-    if type(labels).__module__.startswith("pyarrow"):
-        import pyarrow as pa
-
+    try:
+        if not isinstance(labels, pa.Array | pa.ChunkedArray):
+            labels = labels if hasattr(labels, "dtype") else list(labels)
+            labels = pa.array(labels, from_pandas=True)
         if isinstance(labels, pa.ChunkedArray):
             labels = labels.combine_chunks()
-        if pa.types.is_dictionary(labels.type):
+        if types.is_dictionary(labels.type):
             labels = labels.dictionary_decode()
-        return _of_arrow(_plain(labels))
-    import pandas as pd
-
-    if not isinstance(labels, pd.Index):
-        labels = pd.Index(list(labels), dtype=object, tupleize_cols=False)
-    if isinstance(labels, pd.MultiIndex):
-        raise NotImplementedError("an index of several levels")
-    if isinstance(labels.dtype, np.dtype) and labels.dtype.kind in "iuf":
-        return _values_of(labels.to_numpy())
-    kind = pd.api.types.infer_dtype(labels, skipna=True)
-    if kind in ("integer", "floating") and not labels.hasnans:
-        numbers = np.array(labels.tolist())
-        if numbers.dtype.kind in {"integer": "iu", "floating": "f"}[kind]:
-            return _values_of(numbers)
-    if kind == "string":
-        import pyarrow as pa
-
-        with suppress(UnicodeEncodeError):  # Arrow has no text beyond UTF-8
-            texts = pa.array(labels, from_pandas=True)
-            if isinstance(texts, pa.ChunkedArray):
-                texts = texts.combine_chunks()
-            return texts.cast(pa.large_string())
-    objects = np.empty(len(labels), object)
-    objects[:] = labels.tolist()
-    return objects
+    except (pa.ArrowException, OverflowError, TypeError, UnicodeEncodeError, ValueError) as error:
+        raise InvalidDataError(
+            f"{name}: expected text or whole numbers ({error}); convert the labels, for example "
+            "with pandas.Index(labels).astype(str)",
+            argument=name,
+        ) from None
+    if labels.null_count:
+        missing = labels.is_null(nan_is_null=True).index(True).as_py()
+        raise InvalidDataError(f"{name}: label {missing} is missing", argument=name)
+    if types.is_null(labels.type):  # there are none
+        labels = labels.cast(pa.large_string())
+    try:
+        labels = _plain(as_ids(labels, name, "pandas.Index(labels).astype(str)"))
+    except InvalidDataError as error:
+        raise InvalidDataError(str(error), argument=name) from None
+    return labels if is_text(labels.type) else labels.to_numpy().copy()

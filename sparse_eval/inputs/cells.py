@@ -1,50 +1,48 @@
-"""Numbers, times and events in the columns of a table, as arrays.
-
-Columns are Arrow arrays, or arrays of objects if Arrow has no common type for the values.
-"""
+"""Numbers, times and events in Arrow columns, as arrays."""
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from ..core.arrays import check_exact
 from ..core.csr import MAX_ITEMS
 from ..errors import InvalidDataError
-from .text import MalformedLineError, nanoseconds, parse_number, parser_of, whole
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
     from ..core.types import AnyArray, Booleans, Floats, Integers
 
-#: The time of a row that has none. It is before all others, and pandas' NaT.
+#: Units of timestamps since 1970 (UTC).
+TimeUnit = Literal["s", "ms", "us", "ns"]
+UNITS: tuple[TimeUnit, ...] = get_args(TimeUnit)
+
+# From 1995 to 2032 the numbers of the four units are far apart. None of them could be a date
+# written in digits (2019111409), or a count of 100 ns from a year other than 1970.
+FIRST_YEAR, LAST_YEAR = 1995, 2032
+
+#: The time of an event that has none, as of MIND's histories. It is before all others, and pandas'
+#: NaT.
 UNDATED = int(np.iinfo(np.int64).min)
 
 #: Text is a whole number only if nothing is lost: "007" and "7" are different ids.
 _INTEGER = "^(0|-?[1-9][0-9]{0,18})$"
 
-_TIME = "a whole number or a date"
-_UNDATED_HINT = (
-    f"{_TIME} (Interactions.from_frame(..., missing_times='undated') treats it as before all dates)"
-)
+_TIME = "a whole number, a date or ISO 8601 text"
 
 
 def at(column: Any, row: int) -> object:
     """Return one cell as an object of Python."""
-    cell = column[row]
-    cell = cell.as_py() if hasattr(cell, "as_py") else cell
+    cell = column[row].as_py()
     return cell.item() if isinstance(cell, np.generic) else cell  # of float16, in older Arrow
 
 
 def is_missing(column: Any) -> Booleans:
-    """Return a mask of the cells that are null, None, NaN or NaT."""
-    if isinstance(column, np.ndarray):
-        import pandas as pd
-
-        return np.asarray(pd.isna(column))
+    """Return a mask of the cells that are null or NaN."""
     if str(column.type) == "halffloat":  # in which older versions of Arrow do not look for NaN
         column = column.cast("float32")
     return np.asarray(column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
@@ -54,41 +52,8 @@ def codes_of(column: Any) -> tuple[Integers, list[Any]]:
     """Return a code for each cell, -1 if it is missing, and the value of each code."""
     import pandas as pd
 
-    codes, values = pd.factorize(
-        column if isinstance(column, np.ndarray) else column.to_pandas(integer_object_nulls=True)
-    )
+    codes, values = pd.factorize(column.to_pandas(integer_object_nulls=True))
     return codes, list(values)
-
-
-def numbers_of(column: Any, name: Hashable, expected: str) -> Floats:
-    """Return a column as float64, with NaN for cells that are no numbers.
-
-    Raises
-    ------
-    InvalidDataError
-        If its type is neither one of numbers nor one of text.
-    """
-    import pyarrow as pa
-    from pyarrow import types
-
-    dtype = column.type
-    if types.is_dictionary(dtype):
-        column = column.cast(dtype := dtype.value_type)
-    if is_text(dtype):
-        codes, texts = codes_of(column)
-        return np.array([*map(parse_number, texts), np.nan])[codes]
-    if not (is_number(dtype) or types.is_null(dtype)):
-        raise _wrong_type(name, expected, dtype)
-    if types.is_boolean(dtype):
-        column = column.cast(pa.int8())
-    column = column.cast(pa.float64(), safe=False)
-    return np.array(column.to_numpy(zero_copy_only=False), np.float64)
-
-
-def _wrong_type(name: Hashable, expected: str, found: object) -> InvalidDataError:
-    return InvalidDataError(
-        f"column {name!r}: expected {expected}, found {found} values", column=name
-    )
 
 
 def is_number(dtype: Any) -> bool:
@@ -96,7 +61,7 @@ def is_number(dtype: Any) -> bool:
     from pyarrow import types
 
     kinds = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
-    return any(kind(dtype) for kind in kinds)
+    return dtype is not None and any(kind(dtype) for kind in kinds)
 
 
 def is_text(dtype: Any) -> bool:
@@ -106,6 +71,46 @@ def is_text(dtype: Any) -> bool:
     return bool(
         types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype)
     )
+
+
+def is_list(dtype: Any) -> bool:
+    """Return whether an Arrow type is one of lists."""
+    from pyarrow import types
+
+    kinds = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view)
+    return dtype is not None and any(kind(dtype) for kind in kinds)
+
+
+def plain_type(dtype: Any) -> Any:
+    """Return the type of the values of a dictionary, and any other type as it is."""
+    from pyarrow import types
+
+    return dtype.value_type if types.is_dictionary(dtype) else dtype
+
+
+def kind_of_type(dtype: Any) -> str:
+    """Return what messages call the values of a type; types of one kind can be read together."""
+    from pyarrow import types
+
+    dtype = plain_type(dtype)
+    if types.is_timestamp(dtype) or types.is_date(dtype):
+        return f"times with{'' if getattr(dtype, 'tz', None) else 'out'} a time zone"
+    if is_text(dtype):
+        return "text"
+    return "numbers" if is_number(dtype) or types.is_null(dtype) else f"{dtype} values"
+
+
+def name_of_type(dtype: Any) -> str:
+    """Return the name that NumPy has for a type of numbers, and Arrow's for any other."""
+    from pyarrow import types
+
+    return f"float{dtype.bit_width}" if types.is_floating(dtype) else str(dtype)
+
+
+def decoded(column: Any) -> Any:
+    """Return a dictionary as its values, and any other column as it is."""
+    dtype = plain_type(column.type)
+    return column if dtype == column.type else column.cast(dtype)
 
 
 def bad_row(row: int, name: Hashable, message: str) -> InvalidDataError:
@@ -120,10 +125,88 @@ def _check(valid: Booleans, column: Any, name: Hashable, expected: str, first: i
         raise bad_row(first + row, name, f"expected {expected}, found {at(column, row)!r}")
 
 
+def _cast(column: Any, dtype: Any, name: Hashable, expected: str, first: int) -> Any:
+    """Return a column as another type, or raise an error about the first cell that has no such."""
+    import pyarrow as pa
+
+    try:
+        if isinstance(column.type, pa.BaseExtensionType):  # such as the numbers of pandas' periods
+            raise pa.ArrowNotImplementedError
+        return column.cast(dtype)
+    except pa.ArrowNotImplementedError:
+        raise InvalidDataError(
+            f"column {name!r}: expected {expected}, found {kind_of_type(column.type)}", column=name
+        ) from None
+    except pa.ArrowInvalid as error:
+        for row, cell in enumerate(column):
+            try:
+                cell.cast(dtype)
+            except pa.ArrowInvalid:
+                message = f"expected {expected}, found {cell.as_py()!r}"
+                raise bad_row(first + row, name, message) from None
+        raise InvalidDataError(f"column {name!r}: {error}", column=name) from None
+
+
+def as_ids(column: Any, what: str, remedy: str) -> Any:
+    """Return ids as text or whole numbers, or as dictionaries of these.
+
+    Raises
+    ------
+    InvalidDataError
+        If they are neither text nor exactly whole numbers of 64 bits. `what` names them, `remedy`
+        is the call that converts them.
+    """
+    import pyarrow as pa
+    from pyarrow import types
+
+    dtype = plain_type(column.type)
+    if is_text(dtype) or (types.is_integer(dtype) and not types.is_uint64(dtype)):
+        return column
+    reason = f"holds {name_of_type(dtype)} values"
+    if is_number(dtype) and not types.is_boolean(dtype):
+        column = decoded(column)
+        if types.is_floating(dtype):
+            largest = np.abs(column.to_numpy(zero_copy_only=False)).max(initial=0)
+            if largest >= 2.0 ** (np.finfo(f"float{dtype.bit_width}").nmant + 1):
+                raise InvalidDataError(
+                    f"{what} holds ids as {name_of_type(dtype)}, and {largest:.0f} is so large "
+                    "that neighbouring ids are no longer different. Read or join the ids as whole "
+                    "numbers or text"
+                )
+        try:
+            return column.cast(pa.int64())
+        except pa.ArrowInvalid as error:
+            reason = f"{reason} that are no whole numbers of 64 bits ({error})"
+    raise InvalidDataError(
+        f"{what} {reason}; expected ids that are text or whole numbers. Convert them, for example "
+        f"with {remedy}"
+    )
+
+
+def numbers_of(column: Any, name: Hashable, expected: str, first: int = 0) -> Floats:
+    """Return a column of numbers, booleans or text of numbers as float64, with NaN for nulls.
+
+    Raises
+    ------
+    InvalidDataError
+        If it holds something else, or text that is no number.
+    """
+    import pyarrow as pa
+    from pyarrow import types
+
+    column = decoded(column)
+    if types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    if types.is_integer(column.type) or types.is_decimal(column.type):
+        column = column.cast(pa.float64(), safe=False)  # to the nearest, as NumPy does
+    column = _cast(column, pa.float64(), name, expected, first)
+    return np.array(column.to_numpy(zero_copy_only=False), np.float64)
+
+
 def gains_of(column: Any, name: Hashable, first: int) -> Floats:
     """Return a column of values or gains, or raise an error about the first that is none."""
     expected = "a finite number of at least 0"
-    values = numbers_of(column, name, expected)
+    values = numbers_of(column, name, expected, first)
     _check(np.isfinite(values) & (values >= 0), column, name, expected, first)
     return values
 
@@ -132,14 +215,12 @@ def orders_of(column: Any, name: Hashable, first: int, *, ranks: bool) -> AnyArr
     """Return a column of ranks or scores, or raise an error about the first that is none."""
     from pyarrow import types
 
-    expected = "a whole number of at least 1" if ranks else "a finite number"
-    if is_text(column.type):
-        raise _wrong_type(name, expected, "text")
     if ranks and types.is_integer(column.type) and not column.null_count:
         whole: AnyArray = column.to_numpy()
         if whole.min(initial=1) >= 1 and whole.max(initial=1) <= MAX_ITEMS:
             return whole
-    values = numbers_of(column, name, expected)
+    expected = "a whole number of at least 1" if ranks else "a finite number"
+    values = numbers_of(column, name, expected, first)
     valid = np.isfinite(values)
     if ranks:
         valid &= (values >= 1) & (values <= MAX_ITEMS) & (values == np.floor(values))
@@ -150,88 +231,134 @@ def orders_of(column: Any, name: Hashable, first: int, *, ranks: bool) -> AnyArr
 
 
 class Times:
-    """A column of times; its first batch decides their type and unit.
+    """A column of times; its first batch decides their kind and unit.
 
     Attributes
     ----------
     blocks : list of ndarray of int64
-    unit : {"ns"} or None
-        The unit of dates.
+        Whole numbers in their unit, or nanoseconds since 1970 (UTC).
+    kind : str
+        "whole numbers", "times with a time zone" or "times without a time zone"; "" before the
+        first batch.
     """
 
-    def __init__(self, name: Hashable, *, undated: bool) -> None:
-        self.name, self.undated = name, undated
+    def __init__(self, name: Hashable) -> None:
+        self.name = name
         self.blocks: list[Integers] = []
-        self.unit: Any = None
-        self._is_known = False  # whether a row had a time
+        self.kind = ""
+        self._unit: TimeUnit | None = None
 
     def add(self, column: Any, first: int) -> None:
         """Add the rows of a batch; `first` is the number of its first row."""
-        missing = is_missing(column)
-        if not self.undated:
-            _check(~missing, column, self.name, _UNDATED_HINT, first)
-        if missing.all():
-            self.blocks.append(np.full(len(column), UNDATED, np.int64))
-            return
-        times, unit = self._times(column, missing, first)
-        if self._is_known and unit != self.unit:
-            expected = "whole numbers" if self.unit is None else "dates"
-            found = at(column, int(np.argmin(missing)))
-            raise bad_row(first, self.name, f"expected {expected} as before, found {found!r}")
-        self.unit, self._is_known = unit, True
-        times[missing] = UNDATED
+        column = decoded(column)
+        _check(~is_missing(column), column, self.name, _TIME, first)
+        dates = self._dates(column, first)
+        if dates is None:
+            kind, times = "whole numbers", self._numbers(column, first)
+        else:
+            kind, times = kind_of_type(dates.type), np.array(dates.cast("int64").to_numpy())
+        if self.kind not in ("", kind):
+            message = f"expected {self.kind} as before, found {at(column, 0)}"
+            if "whole numbers" not in (kind, self.kind):
+                message += (
+                    ". Give all times a zone, or none: a time without one is not UTC if it was "
+                    "written on a local clock"
+                )
+            raise bad_row(first, self.name, message)
+        self.kind = kind
         self.blocks.append(times)
 
-    def _times(self, column: Any, missing: Booleans, first: int) -> tuple[Integers, str | None]:
+    def _dates(self, column: Any, first: int) -> Any:
+        """Return a column of dates or text in nanoseconds, None for numbers."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        from pyarrow import types
+
+        dtype = column.type
+        if types.is_timestamp(dtype) or types.is_date(dtype):
+            zone = getattr(dtype, "tz", None)
+        elif is_text(dtype):
+            zone = "UTC" if self.kind == "times with a time zone" else None
+            if not self.kind:  # the first text decides
+                with suppress(pa.ArrowInvalid):
+                    column[0].cast(pa.timestamp("ns", "UTC"))
+                    zone = "UTC"
+        else:
+            return None
+        expected = (
+            f"a time from 1678 to 2261 in ISO 8601{' with' if zone else ' without'} a time zone "
+            "(pandas.to_datetime reads other forms)"
+        )
+        if is_text(dtype) and re.match(_INTEGER, column[0].as_py()):
+            wrong = pc.invert(pc.match_substring_regex(column, _INTEGER)).index(True).as_py()
+            message = "whole numbers are text here; convert them, for example to int64"
+            if wrong >= 0:
+                message = f"expected a whole number, found {at(column, wrong)!r}"
+            raise bad_row(first + max(wrong, 0), self.name, message)
+        return _cast(column, pa.timestamp("ns", zone), self.name, expected, first)
+
+    def _numbers(self, column: Any, first: int) -> Integers:
         import pyarrow as pa
         from pyarrow import types
 
-        if types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        dtype = column.type
-        if is_text(dtype):
-            return self._of_text(column, first)
-        try:
-            if types.is_timestamp(dtype) or types.is_date(dtype):
-                dates = column.cast(pa.timestamp("ns", getattr(dtype, "tz", None)))
-                return _whole(dates.cast(pa.int64())), "ns"
-            if types.is_integer(dtype):
-                return _whole(column.cast(pa.int64())), None
-        except pa.ArrowInvalid as error:  # dates outside 1677..2262, numbers beyond 64 bits
-            raise InvalidDataError(f"column {self.name!r}: {error}", column=self.name) from None
-        numbers = numbers_of(column, self.name, _TIME)
-        # 2**63 is the smallest positive float64 that int64 cannot hold.
-        valid = missing | ((np.abs(numbers) < 2.0**63) & (np.floor(numbers) == numbers))
-        remedy = "for seconds with fractions, pass whole milliseconds: (1000 * t).round()"
-        _check(valid, column, self.name, f"{_TIME} ({remedy})", first)
-        times = np.where(missing, 0, numbers).astype(np.int64)
-        if types.is_floating(dtype) and dtype.bit_width < 64:  # they were rounded before
-            most = 2 ** (np.finfo(f"float{dtype.bit_width}").nmant + 1)
-            expected = (
-                f"a time below {most}, because float{dtype.bit_width} cannot represent every "
-                "larger whole number (read or compute the times as int64)"
-            )
-            _check(np.abs(times) < most, column, self.name, expected, first)
-        return times, None
-
-    def _of_text(self, column: Any, first: int) -> tuple[Integers, str | None]:
-        codes, texts = codes_of(column)  # the first text stays the first
-        parse = parser_of(texts[codes[codes >= 0][0]])
-        if self._is_known:
-            parse = whole if self.unit is None else nanoseconds
-        times = np.zeros(len(texts) + 1, np.int64)
-        for code, text in enumerate(texts):
-            try:
-                times[code] = parse(text)
-            except MalformedLineError as error:
-                row = first + int(np.argmax(codes == code))
-                message = f"{error}; pandas.to_datetime reads other dates"
-                raise bad_row(row, self.name, message) from None
-        return times[codes], "ns" if parse is nanoseconds else None
+        if types.is_floating(column.type):
+            numbers = column.to_numpy(zero_copy_only=False).astype(np.float64)
+            # 2**63 is the smallest positive float64 that int64 cannot hold.
+            valid = (np.abs(numbers) < 2.0**63) & (np.floor(numbers) == numbers)
+            remedy = "for seconds with fractions, pass whole milliseconds: (1000 * t).round()"
+            _check(valid, column, self.name, f"{_TIME} ({remedy})", first)
+            if column.type.bit_width < 64:  # they were rounded before
+                most = 2 ** (np.finfo(f"float{column.type.bit_width}").nmant + 1)
+                expected = (
+                    f"a time below {most}, because {name_of_type(column.type)} cannot represent "
+                    "every larger whole number (read or compute the times as int64)"
+                )
+                _check(np.abs(numbers) < most, column, self.name, expected, first)
+            times: Integers = numbers.astype(np.int64)
+        else:
+            whole = _cast(column, pa.int64(), self.name, _TIME, first)
+            times = np.array(whole.to_numpy(zero_copy_only=False), np.int64)
+        for unit in map(unit_of, (times.min(), times.max())):
+            self._unit = self._unit or unit
+            if unit not in (None, self._unit):
+                row = next(row for row, time in enumerate(times) if unit_of(time) == unit)
+                raise bad_row(
+                    first + row,
+                    self.name,
+                    f"{times[row]} is a time in {unit}, and times before it are in {self._unit}; "
+                    "write all times in one unit",
+                )
+        return times
 
 
-def _whole(column: Any) -> Integers:
-    return np.array(column.fill_null(0).to_numpy(zero_copy_only=False), np.int64)
+def unit_of(time: Any) -> TimeUnit | None:
+    """Return the only unit in which a number is a time from 1995 to 2032, None if there is none."""
+    for unit in UNITS:
+        begin, end = (
+            int(np.datetime64(f"{year}-01-01", unit).astype(np.int64))
+            for year in (FIRST_YEAR, LAST_YEAR + 1)
+        )
+        if begin <= time < end:
+            return unit
+    return None
+
+
+def nanoseconds(text: str) -> int:
+    """Return the time in an ISO 8601 text as nanoseconds since 1970; UTC without a time zone.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid
+        If it is no such text.
+    """
+    import pyarrow as pa
+
+    given = pa.scalar(text)
+    try:
+        found = given.cast(pa.timestamp("ns"))
+    except pa.ArrowInvalid:
+        found = given.cast(pa.timestamp("ns", "UTC"))
+    return int(found.value)
 
 
 def event_gains(column: Any, name: Hashable, gains: Mapping[Any, float], first: int) -> Floats:
@@ -256,6 +383,19 @@ def as_numbers(chunks: list[Any]) -> list[Any]:
         if not pc.all(pc.match_substring_regex(chunk.dictionary, _INTEGER)).as_py():
             return chunks
     return cast_codes(chunks, "int64")
+
+
+def are_floats(chunks: list[Any]) -> bool:
+    """Return whether codes of text are whole numbers, but some have a decimal place, as "1.0"."""
+    import pyarrow.compute as pc
+
+    texts = [chunk.dictionary for chunk in chunks if is_text(chunk.dictionary.type)]
+    are_whole = (pc.all(pc.match_substring_regex(text, r"^-?[0-9]+(\.0)?$")) for text in texts)
+    return (
+        bool(texts)
+        and all(whole.as_py() for whole in are_whole)
+        and any(pc.any(pc.ends_with(text, ".0")).as_py() for text in texts)
+    )
 
 
 def cast_codes(chunks: list[Any], *dtypes: str) -> list[Any]:

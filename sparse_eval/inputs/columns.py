@@ -7,10 +7,11 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from types import EllipsisType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..core.messages import warn
 from ..errors import InvalidDataError
+from .cells import is_list, is_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,42 +27,30 @@ USUAL: Usual = ...
 
 #: Usual names of values for which 0 can only mean that an item is not relevant.
 _PLAIN_ZEROS = (
-    "value gain relevance relevant isrelevant label target y liked isliked clicked isclick "
-    "isclicked purchased ispurchased"
+    "value gain relevance relevant label target y liked isliked clicked isclick purchased"
 )
 
-#: Usual names of each role, in lower case, without anything but letters and digits, and with a star
-#: if "id" may follow. The names of no two roles overlap.
+#: Usual names of each role, in lower case, with only letters and digits. "id" may follow the names
+#: of users and items.
 _USUAL_NAMES = {
-    "user": """
-        user* users uid visitor* customer* client* member* reader* reviewer* account* person*
-    """,
+    "user": "user users uid visitor customer client reviewer",
     "item": """
-        item* items iid movie* product* article* news* track* song* artist* album* book* isbn asin
-        parentasin video* show* game* app* anime* recipe* document* doc* page* contentid postid
-        business* venue* poi* locationid sku* stockcode offerid jobid adid
+        item items recs recommendations iid movie product article news track song artist album book
+        isbn asin parentasin video game anime recipe business poi sku stockcode
     """,
     "value": f"""
-        {_PLAIN_ZEROS} values gains labels click
-        rating ratings bookrating userrating stars count counts cnt n freq frequency
-        plays playcount nplays listens listencount clicks nclicks clickcount
-        views nviews viewcount purchases purchasecount weight weights confidence
-        quantity qty amount strength preference hours hoursplayed
+        {_PLAIN_ZEROS} rating ratings bookrating stars count counts n freq frequency plays playcount
+        click clicks views purchases weight weights confidence quantity amount hours
     """,
     "rank": "rank ranks position positions pos ranking",
-    "score": "score scores prediction predictions predicted pred est estimate estimates",
+    "score": "score scores prediction predictions predicted pred est estimate",
     "timestamp": """
-        timestamp timestamps timestampms ts time times date datetime unixtime unixtimestamp
-        unixreviewtime eventtime eventtimestamp eventdate clicktime reviewtime playedat
-        createdat createdtime creationdate invoicedate orderdate purchasedate tdat
+        timestamp timestamps ts time times date datetime unixtime unixtimestamp unixreviewtime
+        eventtime eventtimestamp eventdate playedat createdat invoicedate orderdate tdat
     """,
 }
-_ROLE_OF = {
-    name.removesuffix("*") + suffix: role
-    for role, names in _USUAL_NAMES.items()
-    for name in names.split()
-    for suffix in ([""] if name[-1] != "*" else ["", "id"])
-}
+_NEEDED = ("user", "item", "rank", "score")
+_ROLE_OF = {name: role for role, names in _USUAL_NAMES.items() for name in names.split()}
 
 #: Columns of numbers that are no values: row numbers, ids, and parts or ends of times.
 _NO_VALUE = re.compile(
@@ -85,20 +74,24 @@ class Columns:
         The columns that are not used.
     given : mapping of str to hashable
         The arguments: a name, None for no column, or `USUAL`.
+    is_ranked : bool
+        Whether items are lists, best first, in whose order they are ranked.
     """
 
     names: dict[str, Hashable]
     recognized: dict[str, Hashable] = field(default_factory=dict)
     ignored: tuple[Hashable, ...] = ()
     given: Mapping[str, Hashable] = field(default_factory=dict)
+    is_ranked: bool = False
 
     def remedy(self, role: str) -> str:
         """Return the remedy if a column that nobody named is not what its name promised."""
-        if self.given.get(role) is not USUAL or role in ("user", "item"):
+        if self.given.get(role) is not USUAL or role not in self.names:
             return ""
+        none = "" if role in _NEEDED else f", or none with {role}=None"
         return (
             f". Column {self.names[role]!r} was recognized as the {role} by its name; choose "
-            f"another one with {role}=, or none with {role}=None"
+            f"another one with {role}={none}"
         )
 
     def warn_of_zeros(self, role: str, n_zeros: int, n: int, where: str = "") -> None:
@@ -133,7 +126,7 @@ def describe_columns(
 def choose_columns(
     names: Sequence[Hashable],
     given: Mapping[str, Hashable],
-    is_number: Callable[[Hashable], bool],
+    type_of: Callable[[Hashable], Any],
     event: Hashable = None,
 ) -> Columns:
     """Return the column of each role.
@@ -143,13 +136,14 @@ def choose_columns(
     names : sequence of hashable
         The columns of the table.
     given : mapping of str to hashable
-        By role: a name, None for no column, or `USUAL`. `USUAL` chooses the column called like the
-        role if there is one, otherwise the only column with another usual name. Case, ``_``, ``-``
-        and spaces do not matter (``userId``, ``User-ID``, and ``user_id:token`` as RecBole writes
-        it). With both "rank" and "score", one of them.
-    is_number : callable
-        Whether a column has numbers or booleans. If the value is not recognized, no such column
-        may be left over, except row numbers, ids, times and ranks.
+        By role: a name, None for no column, or `USUAL`. `USUAL` chooses the only column with a
+        usual name of the role. Case, ``_``, ``-`` and spaces do not matter (``userId``,
+        ``User-ID``, and ``user_id:token`` as RecBole writes it). With both "rank" and "score", one
+        of them.
+    type_of : callable
+        Returns the Arrow type of a column, None if it has no single one. If the value is not
+        recognized, no column of numbers may be left over, except row numbers, ids, times and
+        ranks. If items are lists, neither a rank nor a score is needed.
     event : hashable, optional
         A column with types of events, which replace values.
 
@@ -177,10 +171,19 @@ def choose_columns(
         if name is USUAL and (found := _recognized(role, free)) is not None:
             columns[role] = _find(role, found, names)
     columns = {role: columns[role] for role in wanted if role in columns}
-    if columns.get("user") == columns["item"]:
+    for role, column in columns.items():
+        first = next(other for other in columns if columns[other] == column)
+        if first != role:
+            raise InvalidDataError(
+                f"{first} and {role} are both the column {column!r}; name a column for each",
+                column=column,
+            )
+    is_ranked = "rank" in given and not {"rank", "score"} & columns.keys()
+    if is_ranked and not is_list(type_of(columns["item"])):
         raise InvalidDataError(
-            f"user and item are both the column {columns['user']!r}; name a column for each",
-            column=columns["user"],
+            "no column for the rank or score was recognized. The columns are "
+            f"{_listed(names)}; choose one with rank= or score=, or add one: frames without ranks "
+            "need a list of items for each user"
         )
     refused = {_ROLE_OF.get(role, "value") for role, name in given.items() if name is None}
     ignored = [
@@ -190,18 +193,22 @@ def choose_columns(
     ]
     value = next((role for role in ("value", "gain") if given.get(role) is USUAL), None)
     if value is not None and value not in columns and event is None:
-        _check_left_over(value, ignored, is_number)
+        _check_left_over(value, ignored, type_of)
     recognized = {
         role: column
         for role, column in columns.items()
         if wanted[role] is USUAL and column != role and {role, column} != {"gain", "value"}
     }
-    return Columns(columns, recognized, tuple(ignored), given)
+    return Columns(columns, recognized, tuple(ignored), given, is_ranked)
 
 
 def role_of(column: Hashable) -> str | None:
     """Return the role that a column's name usually has, or None."""
-    return _ROLE_OF.get(_plain(column)) if isinstance(column, str) else None
+    if not isinstance(column, str):
+        return None
+    name = _plain(column)
+    role = _ROLE_OF.get(name.removesuffix("id"))
+    return role if role in ("user", "item") else _ROLE_OF.get(name)
 
 
 def _plain(column: str) -> str:
@@ -227,48 +234,50 @@ def _find(role: str, name: Hashable, names: Sequence[Hashable]) -> Hashable:
 def _with_one_order(
     given: Mapping[str, Hashable], names: Sequence[Hashable]
 ) -> Mapping[str, Hashable]:
-    """Leave only one of rank and score: the named one, or else the first that is recognized."""
+    """Leave only one of rank and score: the named one, or else the rank if there is one."""
     orders = [role for role in ("rank", "score") if role in given]
     if len(orders) < 2:
         return given
     named = [role for role in orders if given[role] not in (None, USUAL)]
     if len(named) == 2:
         raise InvalidDataError("pass only one of rank= and score=, the column to order by")
-    usual = [role for role in orders if given[role] is USUAL]
-    named += [role for role in usual if role in names]
-    named += [role for role in usual if role in map(role_of, names)]
+    found = {role: _usual(role, names) for role in orders if given[role] is USUAL}
+    named += [role for role, columns in found.items() if columns]
     if not named:
+        return {role: name for role, name in given.items() if role not in orders}
+    if all(found.get(role) for role in orders) and "rank" not in names and "score" in names:
         raise InvalidDataError(
-            "no column for the rank or score was recognized. The columns are "
-            f"{_listed(names)}; choose one with rank= or score="
+            f"{_listed([*found['rank'], *found['score']])} could be the rank or the score; choose "
+            "one with rank= or score="
         )
     return {role: name for role, name in given.items() if role not in orders or role == named[0]}
 
 
+def _usual(role: str, names: Sequence[Hashable]) -> list[Hashable]:
+    """Return the columns with a usual name of a role."""
+    kind = "value" if role == "gain" else role
+    return [name for name in dict.fromkeys(names) if role_of(name) == kind]
+
+
 def _recognized(role: str, names: Sequence[Hashable]) -> Hashable:
     """Return the column with a usual name of a role, None if an optional role has none."""
-    kind = "value" if role == "gain" else role
+    usual = _usual(role, names)
     required = role in ("user", "item")
-    others = ("gain", "value") if kind == "value" else ()
-    own = [name for name in (role, *others) if name in names]
-    usual = [name for name in dict.fromkeys(names) if role_of(name) == kind]
-    if own or len(usual) == 1:
-        return (own or usual)[0]
-    if usual:
-        none = "" if required or role in ("rank", "score") else f", or ignore them with {role}=None"
+    if len(usual) > 1:
+        none = "" if role in _NEEDED else f", or ignore them with {role}=None"
         raise InvalidDataError(
             f"several columns could be the {role}: {_listed(usual)}. Choose one with {role}={none}"
         )
-    if required:
+    if not usual and required:
         raise InvalidDataError(
             f"no column for the {role} was recognized. The columns are {_listed(names)}; choose "
             f"one with {role}="
         )
-    return None
+    return usual[0] if usual else None
 
 
 def _check_left_over(
-    role: str, ignored: Sequence[Hashable], is_number: Callable[[Hashable], bool]
+    role: str, ignored: Sequence[Hashable], type_of: Callable[[Hashable], Any]
 ) -> None:
     """Raise if a column of numbers may hold the values that nobody named."""
     doubtful = [
@@ -276,7 +285,7 @@ def _check_left_over(
         for column in ignored
         if role_of(column) in (None, "score")
         and not (isinstance(column, str) and _names_no_value(column))
-        and is_number(column)
+        and is_number(type_of(column))
     ]
     if doubtful:
         subject = "column {} contains" if len(doubtful) == 1 else "columns {} contain"

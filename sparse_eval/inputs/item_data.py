@@ -35,17 +35,19 @@ class ItemData:
     groups : sequence, mapping, Series, table, or matrix of shape (n_items, n_groups), optional
         The group of each item, or its weights in several. An item can have several groups of equal
         weight. Give a list for each item, or a table with the columns item and group.
-    vectors : array_like of shape (n_items, width), or DataFrame by item, optional
-        A vector for each item.
-    propensity : sequence, mapping or Series by item, optional
+    vectors : array_like of shape (n_items, width), mapping, Series or table, optional
+        A vector for each item. A table is indexed by item, or has an item column. Its other columns
+        are numbers, or one column of vectors.
+    propensity : sequence, mapping, Series or table, optional
         The chance that a relevant item was observed, above 0 and at most 1. Metrics such as
         ``recall(weights=snips)@10`` weight hits by it. Tables that are read in blocks take only
         propensities, by item id, and no groups or vectors.
 
     Notes
     -----
-    A mapping, a Series or a DataFrame is matched by item id. Anything else is in the order of the
-    columns of the validation data, or of the items of the model in `evaluate_model`.
+    A mapping, a Series, a DataFrame or a table with an item column is matched by item id. Anything
+    else is in the order of the columns of the validation data, or of the items of the model in
+    `evaluate_model`.
 
     Examples
     --------
@@ -133,7 +135,7 @@ def as_propensity(propensity: Any, n_items: int, labels: Axis | None) -> tuple[F
     InvalidDataError
         If an item has none, or one that is no number above 0 and at most 1.
     """
-    chances, labels = by_item(propensity, "propensity", n_items, labels)
+    chances, labels = by_item(_by_id(propensity, "propensity"), "propensity", n_items, labels)
     chances = as_numbers(chances, "propensity", 1, "a number for each item")
     wrong = ~((chances > 0) & (chances <= 1))
     if wrong.any():
@@ -149,7 +151,7 @@ def as_groups(groups: Any, n_items: int, labels: Axis | None) -> tuple[Any, Axis
     """Return each item's shares of the groups, from a label for each item or from weights."""
     import pandas as pd
 
-    groups = _weights_of_groups(groups)
+    groups = _weights_of_groups(_by_id(groups, "groups"))
     if sparse.issparse(plain_matrix(groups)):
         _check_numbered("groups", labels)
         weights = canonical_csr(groups, "groups", sum_duplicates=True).astype(np.float64)
@@ -191,7 +193,10 @@ def as_groups(groups: Any, n_items: int, labels: Axis | None) -> tuple[Any, Axis
 
 def as_vectors(vectors: Any, n_items: int, labels: Axis | None) -> tuple[Floats, Axis | None]:
     """Return a vector of length 1 for each item, or zeros, and the labels of all items."""
-    table, labels = by_item(vectors, "vectors", n_items, labels)
+    table, labels = by_item(_by_id(vectors, "vectors"), "vectors", n_items, labels)
+    if table.dtype == object and table.ndim == 1:  # of a mapping or Series
+        with suppress(TypeError, ValueError):  # raised below
+            table = np.array(table.tolist(), np.float64)
     table = as_numbers(table, "vectors", 2, "numbers, items × width")
     finite = np.isfinite(table).all(axis=1)
     if not finite.all():
@@ -210,31 +215,45 @@ def as_vectors(vectors: Any, n_items: int, labels: Axis | None) -> tuple[Floats,
     return directions, labels
 
 
-def _weights_of_groups(groups: Any) -> Any:
-    """Return groups of items in a table, or several groups for an item, as weights by item.
+def _by_id(values: Any, name: str) -> Any:
+    """Return a table with an item column as a frame or Series by item, anything else unchanged.
 
-    Anything else is kept as it is.
+    A named index has the items already, next to weights of groups such as "movie" and "book".
     """
+    import pandas as pd
+
+    if not exports_rows(values) or isinstance(values, pd.Series):
+        return values
+    frame = to_pandas(values)
+    items = [column for column in frame if role_of(column) == "item"]
+    if items and frame.index.names == [None]:
+        if len(items) > 1:
+            raise InvalidDataError(
+                f"{written(name)} has several columns of items, {items}; drop all but one",
+                argument=name,
+            )
+        frame = frame.set_index(items[0])
+    elif not isinstance(values, pd.DataFrame):
+        return frame.to_numpy()
+    is_one = len(frame.columns) == 1 and (name != "vectors" or frame.dtypes.iloc[0].kind == "O")
+    return frame.iloc[:, 0] if is_one else frame
+
+
+def _weights_of_groups(groups: Any) -> Any:
+    """Return several groups for an item as weights by item, and anything else unchanged."""
     import pandas as pd
 
     lists = (list, tuple, set, frozenset, np.ndarray)
     if isinstance(groups, Mapping) and any(isinstance(row, lists) for row in groups.values()):
         groups = as_series(groups)
-    if exports_rows(groups) and not isinstance(groups, pd.Series):
-        frame = to_pandas(groups)
-        items = [name for name in frame if role_of(name) == "item"]
-        is_pairs = len(items) == 1 and len(frame.columns) == 2
-        if not is_pairs or not isinstance(frame.index, pd.RangeIndex):  # weights, by item
-            return groups
-        pairs = frame.set_index(items[0]).iloc[:, 0]
-    elif isinstance(groups, pd.Series) and any(isinstance(row, lists) for row in groups):
-        pairs = groups.map(list).explode()
-    else:
+    if not isinstance(groups, pd.Series):
         return groups
-    if pairs.index.is_unique:
-        return pairs
-    table = pd.crosstab(pairs.index, pairs).clip(upper=1)
-    return table.reindex(pairs.index.unique(), fill_value=0)
+    if any(isinstance(row, lists) for row in groups):
+        groups = groups.map(list).explode()
+    if groups.index.is_unique:
+        return groups
+    table = pd.crosstab(groups.index, groups).clip(upper=1)
+    return table.reindex(groups.index.unique(), fill_value=0)
 
 
 def as_series(values: Mapping[Any, Any]) -> pd.Series:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, NoReturn
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import bounds_of, indptr_from_counts, take_rows
+from ..core.csr import as_int32, bounds_of, indptr_from_counts, sort_pairs, take_rows
 from ..errors import InvalidDataError
 from .axes import Axis
 
@@ -121,6 +121,8 @@ class UserRows:
     #: Arrays with a value for each entry, and for each user.
     _of_entries: ClassVar[tuple[str, ...]] = ("items",)
     _of_users: ClassVar[tuple[str, ...]] = ()
+    #: Whether the items of each user are in the order of their numbers.
+    _ascending: ClassVar[bool] = True
 
     if TYPE_CHECKING:
         shape: tuple[int, int]
@@ -164,6 +166,19 @@ class UserRows:
         labels = None if side.items_index is None else side.items_index[:n_items]
         cut: Self = replace(side, shape=(side.shape[0], n_items), items_index=labels)
         return cut
+
+    def renumbered(self, numbers: Integers, n_items: int, labels: Axis | None) -> Self:
+        """Return the same entries with another number for each item, and the labels of these."""
+        side: Any = replace(self, shape=(self.shape[0], n_items), items_index=labels)  # type: ignore[type-var]
+        items = as_int32(numbers[self.items])
+        order: Any = slice(None)
+        if self._ascending:
+            indptr = np.array([0, len(items)]) if self.indptr is None else self.indptr
+            order = sort_pairs(np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), items)[0]
+        values = {name: getattr(self, name) for name in self._of_entries} | {"items": items}
+        arrays = {name: one if one is None else one[order] for name, one in values.items()}
+        changed: Self = replace(side, **arrays)
+        return changed
 
     def _with(self, indptr: Any, entries: Any, rows: Any, users: Axis | None) -> Self:
         values = {name: getattr(self, name) for name in self._of_entries}

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..core.arrays import column_names, describe
+from ..core.arrays import describe
 from ..errors import InvalidDataError
 from .axes import Axis, order_of
-from .columns import role_of
-from .tables import engine_of
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from ..core.types import Items
-
-#: A column for the items at one rank, such as "rec_1".
-_NUMBERED = re.compile(r"(?P<stem>.*?)_?(?P<number>[0-9]+)")
 
 
 def rows_by_user(given: Mapping[Any, Any], name: str, column: Literal["score", "gain"]) -> Any:
@@ -30,7 +22,8 @@ def rows_by_user(given: Mapping[Any, Any], name: str, column: Literal["score", "
     Parameters
     ----------
     given : mapping
-        For each user a list of items, best first, or a mapping of items to numbers.
+        For each user a list of items, best first; or numbers of items, as a mapping, as pairs
+        ``[(item, number), …]``, or as a Series whose index has the items.
     name : str
         Its name in messages.
     column : {"score", "gain"}
@@ -41,7 +34,7 @@ def rows_by_user(given: Mapping[Any, Any], name: str, column: Literal["score", "
     users: list[Any] = []
     items: list[Any] = []
     numbers: list[Any] = []
-    are_mappings = set()
+    are_numbered = set()
     for user, row in given.items():
         has_no_order = column == "score" and isinstance(row, Set)
         if isinstance(row, str | bytes) or not isinstance(row, Iterable) or has_no_order:
@@ -50,20 +43,68 @@ def rows_by_user(given: Mapping[Any, Any], name: str, column: Literal["score", "
                 "mapping of items to numbers",
                 user=user,
             )
-        listed = list(row)
+        listed, values = _numbered(row, f"{name} of user {user!r}")
         users += [user] * len(listed)
         items += listed
-        numbers += row.values() if isinstance(row, Mapping) else range(1, len(listed) + 1)
-        are_mappings.add(isinstance(row, Mapping))
-    if len(are_mappings) > 1:
+        numbers += range(1, len(listed) + 1) if values is None else values
+        are_numbered |= {values is not None} if listed else set()
+    if len(are_numbered) > 1:
         raise InvalidDataError(
-            f"{name} has lists of items for some users and mappings for others; use only one of "
-            "them"
+            f"{name} has lists of items for some users, and items with numbers for others; use "
+            "only one of them"
         )
     ids = {"user": pd.Series(users, dtype=object), "item": pd.Series(items, dtype=object)}
-    if True in are_mappings:
+    if True in are_numbered:
         return pd.DataFrame({**ids, column: np.array(numbers, float)})
     return pd.DataFrame({**ids, "rank": np.array(numbers, int)})
+
+
+def _numbered(row: Iterable[Any], name: str) -> tuple[list[Any], list[Any] | None]:
+    """Return the items of a user, and their numbers, None for a list of only items.
+
+    Raises
+    ------
+    InvalidDataError
+        If numbers could be items as well.
+    """
+    if isinstance(row, Mapping):
+        return list(row), list(row.values())
+    if hasattr(row, "index") and hasattr(row, "dtype"):  # a Series of pandas
+        series: Any = row
+        index, values = series.index.tolist(), series.tolist()
+        if not values:
+            return [], None
+        has_items = not (hasattr(series.index, "step") and index == list(range(len(index))))
+        if not all(map(_is_number, values)) or (not has_items and all(map(_is_whole, values))):
+            return values, None
+        if has_items and not all(map(_is_whole, [*index, *values])):
+            return index, values
+        raise InvalidDataError(
+            f"{name} is a Series of numbers, which could be items or scores; pass .tolist() of "
+            "items, or .to_dict() of scores with items as the index"
+        )
+    listed = list(row)
+    if not (listed and all(isinstance(pair, tuple) and len(pair) == 2 for pair in listed)):
+        return listed, None
+    items, numbers = map(list, zip(*listed, strict=True))
+    if not all(map(_is_number, numbers)):
+        return listed, None
+    if any(_is_number(item) and not _is_whole(item) for item in items) or all(
+        map(_is_whole, [*items, *numbers])
+    ):
+        raise InvalidDataError(
+            f"{name} has pairs of numbers, such as {listed[0]!r}; pass a mapping of items to "
+            "numbers, which shows which of them are items"
+        )
+    return items, numbers
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer)
 
 
 def pad_lists(lists: Any) -> tuple[Any, Axis | None]:
@@ -98,90 +139,7 @@ def pad_lists(lists: Any) -> tuple[Any, Axis | None]:
     return table, items
 
 
-def rows_of_columns(frame: Any) -> pa.Table | None:
-    """Return lists that are in one column, or in a column for each rank, as a row for each item.
-
-    Returns None for a frame with a row for each item.
-    """
-    import pyarrow as pa
-
-    engine, names = engine_of(frame), column_names(frame)
-    users = [name for name in names if role_of(name) == "user"]
-    is_by_item = any(role_of(name) in ("rank", "score") for name in names)
-    if engine in (None, "dask", "pyspark") or len(users) != 1 or is_by_item:
-        return None
-    others = [name for name in names if name not in users]
-    wide = _wide(others)
-    if engine == "pandas":
-        first = frame.iloc[:1].to_numpy().flat
-        if not wide and not any(isinstance(cell, list | tuple | np.ndarray) for cell in first):
-            return None  # without converting all rows
-        try:
-            table = pa.Table.from_pandas(frame, preserve_index=False)
-        except (pa.ArrowException, OverflowError) as error:
-            raise InvalidDataError(
-                f"the lists cannot be read ({error}); give ids of one type, a row for each item, "
-                "or a mapping of users to lists"
-            ) from error
-    elif engine == "polars":
-        frame = frame.lazy()
-        if not wide and not any(kind.is_nested() for kind in frame.collect_schema().dtypes()):
-            return None  # without collecting it, as its reader does
-        table = pa.table(frame.collect())
-    else:
-        table = pa.table(frame)
-    user = _plain(table.column(users[0]))
-    if wide:
-        return _of_wide(user, [_plain(table.column(name)) for name in wide])
-    lists = [name for name in others if hasattr(table.schema.field(name).type, "value_field")]
-    return _of_lists(user, table.column(lists[0])) if len(lists) == 1 else None
-
-
-def _wide(names: list[str]) -> list[str]:
-    """Return columns that are numbered without a gap, by number."""
-    by_stem: dict[str, list[tuple[int, str]]] = {}
-    for name in names:
-        if match := _NUMBERED.fullmatch(name):
-            by_stem.setdefault(match["stem"], []).append((int(match["number"]), name))
-    for _, named in sorted(by_stem.items()):  # rec_1, … before score_1, …, in any order
-        numbered = sorted(named)
-        first = numbered[0][0]
-        if len(numbered) > 1 and [number for number, _ in numbered] == list(
-            range(first, first + len(numbered))
-        ):
-            return [name for _, name in numbered]
-    return []
-
-
-def _plain(column: Any) -> Any:
-    """Return a column of a type that Arrow can take rows of."""
-    import pyarrow as pa
-    from pyarrow import types
-
-    dtype = column.type.value_type if types.is_dictionary(column.type) else column.type
-    if types.is_string_view(dtype):
-        dtype = pa.large_string()
-    if types.is_dictionary(column.type):
-        column = column.cast(pa.dictionary(pa.int32(), dtype))
-    return column.cast(dtype)
-
-
-def _of_lists(user: Any, lists: Any) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    sizes = pc.list_value_length(lists).fill_null(0).to_numpy()
-    users = user.take(pa.array(np.repeat(np.arange(len(sizes)), sizes)))
-    ranks = np.arange(1, len(users) + 1) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return pa.table({"user": users, "item": pc.list_flatten(lists), "rank": ranks})
-
-
-def _of_wide(user: Any, columns: list[Any]) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    parts = []
-    for rank, column in enumerate(columns, start=1):
-        part = pa.table({"user": user, "item": column, "rank": np.full(len(column), rank)})
-        parts.append(part.filter(pc.invert(pc.is_null(column, nan_is_null=True))))
-    return pa.concat_tables(parts, promote_options="permissive")
+def of_series(given: Any) -> Any:
+    """Return a Series of pandas, with a list or mapping for each user, as a mapping by user."""
+    is_series = type(given).__module__.partition(".")[0] == "pandas" and hasattr(given, "to_dict")
+    return given.to_dict() if is_series and not hasattr(given, "columns") else given

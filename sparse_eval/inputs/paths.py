@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,22 +12,14 @@ from typing import TYPE_CHECKING, Any
 from scipy.sparse import issparse
 
 from ..core.files import as_input
-from ..errors import InvalidFileError
+from ..errors import InvalidDataError, InvalidFileError
 from .columns import USUAL, Usual
-from .nested import rows_by_user, rows_of_columns
+from .files import find_files, is_uri, naming
+from .nested import of_series, rows_by_user
 from .npy import open_csr, read_sparse, sliceable_csr
 from .rankings import Rankings
 from .relevance import Relevance
-from .tables import (
-    RankingsScan,
-    RelevanceScan,
-    engine_of,
-    files_at,
-    format_of,
-    open_table,
-    read_head,
-)
-from .text import naming, parse_number
+from .tables import RankingsScan, RelevanceScan, Table, engine_of, open_table
 from .trec import read_qrels, read_run
 
 if TYPE_CHECKING:
@@ -35,8 +27,8 @@ if TYPE_CHECKING:
     from .rankings import Ties
 
 _EXPECTED = (
-    "Parquet, CSV, JSON lines, Arrow, .npz, a folder of .npy files, a TREC run (six fields in a "
-    "line) or qrels (four fields)"
+    ".parquet, .csv, .tsv, .jsonl, .arrow, .npz, a folder of tables or of .npy files, or .run or "
+    ".qrels for the files of TREC (se.trec.read_run and read_qrels read files of any name)"
 )
 
 
@@ -44,9 +36,7 @@ class Kind(Enum):
     """The content of a file or folder."""
 
     PARQUET = "Parquet"
-    CSV = "CSV"
-    ARROW = "Arrow IPC"
-    JSON = "JSON lines"
+    TABLE = "a table"
     CSR_FOLDER = "a CSR matrix in .npy files"
     MATRIX = "a sparse matrix"
     FACTORS_FOLDER = "factors in .npy files"
@@ -57,78 +47,62 @@ class Kind(Enum):
     @property
     def is_table(self) -> bool:
         """Whether it has named columns."""
-        return self in (Kind.PARQUET, Kind.CSV, Kind.ARROW, Kind.JSON)
+        return self in (Kind.PARQUET, Kind.TABLE)
 
 
 def kind_of(path: PathLike) -> Kind:
-    """Return the kind of content of a file or folder.
+    """Return the kind of content of a file or folder, by its name.
 
     ===========================================  =========================================
-    Holds                                        Kind
+    Name                                         Kind
     ===========================================  =========================================
     a folder with ``indptr.npy``                 a CSR matrix that stays on disk
     a folder with ``user_factors.npy``           the factors of a model, staying on disk
-    Parquet, Arrow IPC, JSON lines               a table
-    a folder, or a pattern, of tables            a table
+    ``.parquet``                                 Parquet
+    ``.csv``, ``.tsv``, ``.jsonl``, ``.arrow``   a table
+    a folder, a pattern or a URI of tables       Parquet or a table
     ``.npz`` of `scipy.sparse.save_npz`          a matrix
     ``.npz`` with factors or similarities        a model that implicit saved
-    lines of six fields, ``user Q0 item …``      a TREC run; the last may be several words
-    lines of four fields, the last a number      TREC qrels
-    any other text with a comma, ``;`` or tab    a table in CSV
+    ``.run``                                     a TREC run
+    ``.qrels``                                   TREC qrels
     ===========================================  =========================================
 
     Raises
     ------
     InvalidFileError
-        If the path does not exist, cannot be read or holds something else.
+        If the path does not exist, cannot be read or has another name.
     """
-    folder = as_input(path)
-    if (folder / "indptr.npy").exists():
-        return Kind.CSR_FOLDER
-    if any((folder / f"{side}_factors.npy").exists() for side in ("user", "item")):
-        return Kind.FACTORS_FOLDER
-    path = files_at(path)[0]
-    head = read_head(path)
-    if head.startswith(b"PK"):
+    if not is_uri(path):
+        folder = as_input(path)
+        if (folder / "indptr.npy").exists():
+            return Kind.CSR_FOLDER
+        if any((folder / f"{side}_factors.npy").exists() for side in ("user", "item")):
+            return Kind.FACTORS_FOLDER
+    first = find_files(path)[0][0]
+    if first.format is not None:
+        return Kind.PARQUET if first.format == "parquet" else Kind.TABLE
+    name = Path(first.path).name.lower().removesuffix(".gz")
+    if name.endswith(".npz"):
+        return _kind_of_npz(Path(first.path))
+    for kind, suffix in ((Kind.RUN, ".run"), (Kind.QRELS, ".qrels")):
+        if name.endswith(suffix):
+            return kind
+    if not first.exists():
+        raise InvalidFileError("there is no such file", path)
+    raise InvalidFileError(f"the name does not show the content; expected {_EXPECTED}", path)
+
+
+def _kind_of_npz(path: Path) -> Kind:
+    with naming(path):
         try:
             with zipfile.ZipFile(path) as archive:
                 names = {Path(name).stem for name in archive.namelist() if name.endswith(".npy")}
         except (zipfile.BadZipFile, NotImplementedError) as error:
             raise InvalidFileError(f"cannot be read ({error})", path) from None
-        if not names:
-            raise InvalidFileError(f"is a .zip without arrays; expected {_EXPECTED}", path)
-        # Similarities of neighbour models are saved by SciPy's parts, without its format.
-        return Kind.MATRIX if "format" in names else Kind.CHECKPOINT
-    if (found := format_of(head)) is not None:
-        return Kind[found.upper()]
-    if head.startswith(b"\x93NUMPY"):
-        raise InvalidFileError(
-            "is a single array; pass the folder with all .npy files of the matrix or the factors",
-            path,
-        )
-    return _kind_of_text(head, path)
-
-
-def _kind_of_text(head: bytes, path: Path) -> Kind:
-    text = head.decode("utf-8", "replace").lstrip("\ufeff")
-    lines = [line for line in text.splitlines() if line.strip()]
-    line = lines[0] if lines else ""
-    # Comments may come before the lines of a run or qrels; a table may have a # in its header.
-    fields = next((line for line in lines if not line.lstrip().startswith("#")), "").split()
-    # The tag of a run may be several fields, but an item is no tag.
-    is_run = len(fields) == 6 or (len(fields) > 6 and not all(map(_is_number, fields)))
-    if is_run and _is_number(fields[4]) and "," not in "".join(fields[:5]):
-        return Kind.RUN
-    if len(fields) == 4 and _is_number(fields[3]) and "," not in "".join(fields):
-        return Kind.QRELS
-    if "\0" not in text and any(separator in line for separator in ",;\t|"):
-        return Kind.CSV
-    found = "holds something else" if line else "is empty"
-    raise InvalidFileError(f"{found}; expected {_EXPECTED}", path)
-
-
-def _is_number(text: str) -> bool:
-    return not math.isnan(parse_number(text))
+    if not names:
+        raise InvalidFileError("is a .zip without arrays; expected a matrix or a model", path)
+    # Similarities of neighbour models are saved by SciPy's parts, without its format.
+    return Kind.MATRIX if "format" in names else Kind.CHECKPOINT
 
 
 def open_lists(side: Any, ties: Ties = "item") -> Any:
@@ -148,12 +122,17 @@ def open_lists(side: Any, ties: Ties = "item") -> Any:
         return _open_matrix(side, kind, expected, sum_duplicates=False)
     if issparse(side):  # a dok_matrix is a mapping
         return side
-    if engine_of(side) is not None:
-        rows = rows_of_columns(side)
-        return Rankings.scan(side if rows is None else rows)
+    if engine_of(side) is not None or _are_paths(side):
+        return Rankings.scan(side)
+    side = of_series(side)
     if isinstance(side, Mapping):
         return Rankings.scan(rows_by_user(side, "predictions", "score"))
     if isinstance(side, list | tuple) and len(side) and isinstance(side[0], list | tuple):
+        if isinstance(side[0], tuple):
+            raise InvalidDataError(
+                "the recommendations are tuples. Pass a list of items for each user, or rows of "
+                "user, item and score as pandas.DataFrame(x, columns=['user', 'item', 'score'])"
+            )
         return Rankings.from_topk(side)
     return side
 
@@ -175,13 +154,19 @@ def open_truth(side: Any, gain: str | Usual | None = USUAL) -> Any:
         return _open_matrix(side, kind, expected, sum_duplicates=True)
     if issparse(side):
         return side
+    side = of_series(side)
     if isinstance(side, Mapping):
         frame = rows_by_user(side, "the relevant items", "gain")
         return Relevance.from_frame(frame, gain="gain" if "gain" in frame else None)
-    if engine_of(side) is not None:
+    if engine_of(side) is not None or _are_paths(side):
         return Relevance.scan(side, gain=gain)
     # Interactions, without importing pandas if there are none.
     return side.matrix() if callable(getattr(side, "matrix", None)) else side
+
+
+def _are_paths(side: Any) -> bool:
+    are_many = isinstance(side, list | tuple) and len(side) > 0
+    return are_many and all(isinstance(one, str | Path) for one in side)
 
 
 def open_side(
@@ -198,6 +183,8 @@ def open_side(
         return side
     table = open_table(side.table)
     columns = side.choose(table)
+    if table.empty == Table.empty:
+        table = replace(table, empty=f"{side.content} have no rows")
     if isinstance(side, RelevanceScan):
         return Relevance.of_table(table, columns, threshold)
     return Rankings.of_table(table, columns, ties, relevance)

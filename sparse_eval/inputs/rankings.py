@@ -32,11 +32,11 @@ from ..core.csr import (
 from ..errors import InvalidDataError
 from ..kernels.rows import find_repeat, order_by_position
 from .axes import label_of
+from .files import naming
 from .labelled import UserRows, labels_of, matrix_labels
-from .nested import pad_lists, rows_by_user, rows_of_columns
+from .nested import pad_lists, rows_by_user
 from .rows import read_rows
 from .tables import RankingsScan, named, open_table
-from .text import naming
 from .training import popular_lists
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ class Rankings(UserRows):
 
     _of_entries: ClassVar = ("items", "gapped_positions", "last_positions")
     _of_users: ClassVar = ("lengths",)
+    _ascending: ClassVar = False
 
     @classmethod
     def from_topk(
@@ -357,8 +358,7 @@ class Rankings(UserRows):
         ----------
         df : pandas.DataFrame, frame of another library, or list of dict
             One row for each (user, item); frames as in `Interactions.from_frame`. Or one row for
-            each user, with a column of lists, or with columns that are numbered by rank, such as
-            ``rec_1``, ``rec_2``, …
+            each user, with a list of items, best first, and perhaps a list of their scores.
         user, item : str
             The columns of the ids.
         rank : str, optional
@@ -389,10 +389,9 @@ class Rankings(UserRows):
         >>> Rankings.from_frame(df, rank="rank")
         <Rankings: 1 lists of up to 2 items, 1 users × 2 items>
         """
-        rows = rows_of_columns(df) if rank is None and score is None else None
-        table = open_table(df if rows is None else rows)
+        table = open_table(df)
         columns = table.choose(named(user, item, rank=rank, score=score))
-        if "rank" in columns.names and ties is not None:
+        if "score" not in columns.names and ties is not None:
             raise InvalidDataError("ranks have no ties; use ties= with score=", argument="ties")
         return cls.of_table(table, columns, check_ties("item" if ties is None else ties))
 
@@ -405,7 +404,7 @@ class Rankings(UserRows):
         Lists of ranks have users and items in the order of the relevance, other ones after them.
         Equal scores are in the order of the labels.
         """
-        ranked = "rank" in columns.names
+        ranked = "score" not in columns.names
         order = labels_of(relevance)
         if not ranked or (order[0] is not None and not order[0].by_id):
             order = (None, None)

@@ -17,10 +17,10 @@ from ..core.csr import (
 )
 from ..errors import InvalidDataError
 from .columns import USUAL, Usual
+from .files import naming
 from .labelled import LabelledMatrix, UserRows, matrix_labels
 from .rows import read_rows
 from .tables import RelevanceScan, named, open_table
-from .text import naming
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

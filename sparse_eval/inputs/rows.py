@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +13,8 @@ from ..errors import InvalidDataError
 from .axes import Axis, encode, order_of
 from .cells import (
     Times,
+    are_floats,
+    as_ids,
     as_numbers,
     at,
     bad_row,
@@ -22,24 +22,26 @@ from .cells import (
     codes_of,
     event_gains,
     gains_of,
+    is_list,
     is_missing,
     is_text,
     orders_of,
+    plain_type,
 )
-from .text import Field, naming
+from .files import naming
+from .tables import Field
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from ..core.types import Booleans, Floats, Integers, Items
+    from ..core.types import Floats, Integers, Items
     from .columns import Columns
     from .tables import Batch, Table
 
 _KINDS: dict[str, Any] = {
-    "user": "id", "item": "id", "value": "gain", "gain": "gain", "rank": "number",
+    "user": "id", "item": "id", "value": "number", "gain": "number", "rank": "number",
     "score": "number", "timestamp": "time", "event": "text",
 }  # fmt: skip
 
@@ -57,10 +59,10 @@ class Rows:
     numbers : ndarray of float64 or None
         The values, gains, ranks or scores; or the gains of events.
     times : ndarray of int64 or None
-    unit : {"ns"} or None
-        The unit of times that are dates.
-    kept : ndarray of bool or None
-        Which rows have one of the events to keep.
+    time_kind : str
+        As of `Times.kind`.
+    types : ndarray of int32 or None
+        The position of each row's event among the types to keep, -1 for other types.
     """
 
     users: Axis
@@ -69,8 +71,8 @@ class Rows:
     item_codes: Items
     numbers: Floats | None = None
     times: Integers | None = None
-    unit: Any = None
-    kept: Booleans | None = None
+    time_kind: str = ""
+    types: Items | None = None
 
 
 def read_rows(
@@ -80,11 +82,13 @@ def read_rows(
     users: Axis | None = None,
     items: Axis | None = None,
     order: tuple[Axis | None, Axis | None] = (None, None),
-    undated: bool = False,
-    keep: Collection[str] | None = None,
+    keep: Sequence[str] | None = None,
     gains: Mapping[Any, float] | None = None,
 ) -> Rows:
     """Read the columns of a table.
+
+    A list of items in a row stands for a row for each of them, of the rank that it has in the list
+    if there are no scores.
 
     Parameters
     ----------
@@ -95,9 +99,7 @@ def read_rows(
         The labels to number by.
     order : tuple of Axis or None
         Users and items that come before all others.
-    undated : bool
-        Whether rows may have no time.
-    keep : collection of str, optional
+    keep : sequence of str, optional
         The types of events to keep, compared as text.
     gains : mapping, optional
         The gain of each type of event.
@@ -109,25 +111,25 @@ def read_rows(
         time. The first such row, from 0 on, is named.
     """
     names = columns.names
-    fields = [Field(role, name, _KINDS[role], columns.remedy(role)) for role, name in names.items()]
+    fields = [Field(role, name, _KINDS[role]) for role, name in names.items()]
     ids = {role: _Ids(role, names[role]) for role in ("user", "item")}
-    times = Times(names.get("timestamp"), undated=undated)
+    times = Times(names.get("timestamp"))
     numbers: list[Floats] = []
-    kept: list[Booleans] = []
+    types: list[Items] = []
     events: set[str] = set()
-    starts: list[tuple[int, Path | None]] = []
+    starts: list[tuple[int, Any]] = []
     n_rows = 0
 
     def add(batch: Batch, first: int, untyped: bool, role: str) -> None:
         """Add a column of a batch; `first` is the number of its first row."""
-        column, name, kind = batch[role], names[role], _KINDS[role]
-        if kind == "id":
+        column, name = batch[role], names.get(role)
+        if role in ids:
             ids[role].add(column, first, untyped=untyped)
-        elif kind == "time":
+        elif role == "timestamp":
             times.add(column, first)
-        elif kind == "number":
+        elif role in ("rank", "score"):
             numbers.append(orders_of(column, name, first, ranks=role == "rank"))
-        elif kind == "gain":
+        elif role != "event":
             numbers.append(gains_of(column, name, first))
         elif gains is not None:
             numbers.append(event_gains(column, name, gains, first))
@@ -135,25 +137,27 @@ def read_rows(
             codes, found = codes_of(column)
             texts = list(map(str, found))
             events.update(texts)
-            kept.append(np.array([*(text in keep for text in texts), False])[codes])
+            places = [keep.index(text) if text in keep else -1 for text in texts]
+            types.append(np.array([*places, -1], np.int32)[codes])
 
     for part in table.parts:
         starts.append((n_rows, part.where))
         with naming(part.where):
-            for batch in part.batches(fields):
+            for rows in part.batches(fields):
+                batch = _one_item_per_row(rows, ranked=columns.is_ranked)
                 first = n_rows - starts[-1][0]
                 n_rows += len(batch["user"])
                 for_each(partial(add, batch, first, part.is_text), list(ids))
-                for field in fields:
-                    if field.role in ids:
-                        continue
+                for role in batch.keys() - ids.keys():
                     try:
-                        add(batch, first, part.is_text, field.role)
+                        add(batch, first, part.is_text, role)
                     except InvalidDataError as error:
-                        if not field.remedy:
-                            raise
-                        about: Any = {"row": error.row, "column": error.column}
-                        raise InvalidDataError(f"{error}{field.remedy}", **about) from None
+                        raise InvalidDataError(
+                            f"{error}{columns.remedy(role)}",
+                            argument=error.argument,
+                            row=error.row,
+                            column=error.column,
+                        ) from None
     with naming(table.where):
         if not n_rows:
             raise InvalidDataError(table.empty)
@@ -161,7 +165,7 @@ def read_rows(
             if name not in events:
                 listed = ", ".join(map(repr, sorted(events)))
                 raise InvalidDataError(
-                    f"keep: there is no event {name!r}; there are {listed}", argument="keep"
+                    f"events: there is no event {name!r}; there are {listed}", argument="events"
                 )
 
     def finish(role: str) -> tuple[Items, Axis]:
@@ -169,11 +173,8 @@ def read_rows(
         first = order[0] if role == "user" else order[1]
         codes, labels = ids[role].encode(given, first)
         bad = codes < 0
-        blank = np.zeros(1, bool)
-        if labels.dtype == object:
-            blank = labels.blank if labels.is_text else np.array([*map(_is_blank, labels)], bool)
-        if blank.any():
-            bad |= blank[codes]
+        if labels.is_text and labels.blank.any():
+            bad |= labels.blank[codes]
         if bad.any():
             row = int(np.argmax(bad))
             start, where = next(place for place in reversed(starts) if place[0] <= row)
@@ -183,11 +184,35 @@ def read_rows(
 
     (user_codes, user_labels), (item_codes, item_labels) = for_each(finish, list(ids))
     encoded = (user_labels, item_labels, user_codes, item_codes)
-    return Rows(*encoded, _joined(numbers), _joined(times.blocks), times.unit, _joined(kept))
+    return Rows(*encoded, _joined(numbers), _joined(times.blocks), times.kind, _joined(types))
 
 
-def _is_blank(label: object) -> bool:
-    return isinstance(label, str) and not label.strip()
+def _one_item_per_row(batch: Batch, *, ranked: bool) -> Batch:
+    """Return a row for each item of lists; `ranked` adds the ranks in the lists as "rank"."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lists = {role: column for role, column in batch.items() if is_list(column.type)}
+    if not lists:
+        return batch
+    views = {role: column for role, column in batch.items() if pa.types.is_string_view(column.type)}
+    batch |= {role: column.cast(pa.large_string()) for role, column in views.items()}  # for `take`
+    sizes = [pc.fill_null(pc.list_value_length(column), 0) for column in lists.values()]
+    if "item" not in lists or not all(size.equals(sizes[0]) for size in sizes):
+        raise InvalidDataError(
+            f"{' and '.join(lists)} are lists, but not of one length in each row; expected a list "
+            "of items, and for each item one number or none"
+        )
+    counts = sizes[0].to_numpy(zero_copy_only=False)
+    rows = pa.array(np.repeat(np.arange(len(counts)), counts))
+    result = {
+        role: pc.list_flatten(column) if role in lists else column.take(rows)
+        for role, column in batch.items()
+    }
+    if ranked:
+        ends = np.cumsum(counts)
+        result["rank"] = pa.array(np.arange(1, len(rows) + 1) - np.repeat(ends - counts, counts))
+    return result
 
 
 def _joined(blocks: list[NDArray[Any]]) -> Any:
@@ -203,16 +228,8 @@ def _joined(blocks: list[NDArray[Any]]) -> Any:
     return result
 
 
-#: Kinds of ids that may be mixed: in text files, whole numbers are text too.
-_TOGETHER = ({"untyped text", "text"}, {"untyped text", "whole numbers"})
-
-
 class _Ids:
-    """A column of ids before it is encoded: Arrow dictionaries, or Python objects.
-
-    Ids are Python objects if Arrow or pandas cannot compare them or tell them apart: ids of mixed
-    types, tuples, dates, booleans. They take a second for a million rows.
-    """
+    """A column of ids before it is encoded, as Arrow dictionaries of text or whole numbers."""
 
     def __init__(self, role: str, name: Hashable) -> None:
         self.role, self.name = role, name
@@ -225,33 +242,37 @@ class _Ids:
         if missing.any():
             row = int(np.argmax(missing))
             raise self._missing(at(column, row), first + row)
-        column, kind = _classified(column)
-        self.kinds.add("untyped text" if untyped and kind == "text" else kind)
-        if len(self.kinds) > 1 and self.kinds not in _TOGETHER:
+        try:
+            column = as_ids(column, f"column {self.name!r}", f"frame[{self.name!r}].astype(str)")
+        except InvalidDataError as error:
+            raise InvalidDataError(str(error), column=self.name) from None
+        kind = "text" if is_text(plain_type(column.type)) else "whole numbers"
+        # In text files, whole numbers are text, too.
+        self.kinds.add("untyped text" if untyped else kind)
+        if {"text", "whole numbers"} <= self.kinds:
             raise InvalidDataError(
-                f"column {self.name!r} holds {' and '.join(sorted(self.kinds))}; write all rows "
-                "with the same type",
+                f"column {self.name!r} holds text and whole numbers; write all rows with the same "
+                "type",
                 column=self.name,
             )
-        for chunk in getattr(column, "chunks", [column]):
-            is_array = isinstance(chunk, np.ndarray)
-            self.chunks.append(chunk if is_array else chunk.dictionary_encode())
+        self.chunks += [chunk.dictionary_encode() for chunk in getattr(column, "chunks", [column])]
 
     def encode(self, given: Axis | None, first: Axis | None) -> tuple[Items, Axis]:
         """Return codes and labels; untyped ids that are all whole numbers become such."""
-        if "objects" in self.kinds:
-            numbers, found = self._factorize(np.concatenate(self.chunks))
-            axis = found.take(order_of(found)) if given is None else given
-            return axis.locate(found)[numbers].astype(np.int32), axis
-        chunks, text = self.chunks, self.kinds & {"text", "untyped text"} == {"untyped text"}
-        if text and "whole numbers" in self.kinds:
+        chunks, untyped = self.chunks, "untyped text" in self.kinds and "text" not in self.kinds
+        if "whole numbers" in self.kinds and untyped:
             chunks = cast_codes(chunks, "large_string")
-        if text and (given is None or given.is_integer):
+        if untyped and (given is None or given.is_integer):
             chunks = as_numbers(chunks)
-        elif self.kinds == {"whole numbers"}:
-            chunks = cast_codes(chunks, "int64", "uint64")
+            if are_floats(chunks):
+                raise InvalidDataError(
+                    f"column {self.name!r} holds whole numbers like '1.0', as pandas writes them "
+                    "next to missing values. Write them as whole numbers, or pass the frame of "
+                    "pandas.read_csv, with dtype=str if they are text",
+                    column=self.name,
+                )
         codes, axis = encode(chunks, given, first)
-        if text and given is None and axis is not first:
+        if untyped and given is None and axis is not first:
             axis.written = True
         return codes[0] if len(codes) == 1 else np.concatenate(codes), axis
 
@@ -262,7 +283,7 @@ class _Ids:
                 break
             row -= len(chunk)
         found = at(chunk, row)
-        if given is None or _is_blank(found):
+        if given is None or (isinstance(found, str) and not found.strip()):
             return self._missing(found, place)
         kind = "text" if given.is_text else given.dtype
         return bad_row(
@@ -276,37 +297,8 @@ class _Ids:
         message = f"the {self.role} id is missing ({found!r}); every row needs one"
         return bad_row(row, self.name, message)
 
-    def _factorize(self, column: NDArray[np.object_]) -> tuple[NDArray[np.intp], Axis]:
-        """Factorize ids of any types, among which pandas does not tell 1, 1.0 and True apart."""
-        import pandas as pd
 
-        values = [x.item() if isinstance(x, np.generic) else x for x in column.tolist()]
-        objects = np.empty(len(values), object)
-        objects[:] = values
-        try:
-            codes, labels = pd.factorize(objects)
-        except TypeError as error:
-            raise InvalidDataError(
-                f"column {self.name!r}: {error}; expected text or numbers as ids, one in each "
-                f"row. If the column contains lists, pass df.explode({self.name!r})",
-                column=self.name,
-            ) from None
-        for code, value in zip(codes.tolist(), values, strict=True):
-            if type(value) is not type(labels[code]):
-                raise InvalidDataError(
-                    f"column {self.name!r}: the {self.role} ids {labels[code]!r} and {value!r} are "
-                    "equal but of different types; convert the column to one type",
-                    column=self.name,
-                )
-        return codes, Axis(labels)
-
-
-def vocabulary() -> defaultdict[str, int]:
-    """Return a dict that numbers its keys 0, 1, … in order of first look-up."""
-    return defaultdict(count().__next__)
-
-
-def encode_texts(texts: list[str], *, numbers: bool = False) -> tuple[Items, Axis]:
+def encode_texts(texts: Any, *, numbers: bool = False) -> tuple[Items, Axis]:
     """Return the codes of texts and their labels; with `numbers` whole numbers if all are such."""
     import pyarrow as pa
 
@@ -329,24 +321,3 @@ def union_of(axes: Sequence[Axis]) -> tuple[list[Items], Axis]:
         _, union = union.union(axis)
     union = union.take(order_of(union))
     return [union.locate(axis).astype(np.int32) for axis in axes], union
-
-
-def _classified(column: Any) -> tuple[Any, str]:
-    """Return ids in a form that can be encoded, and a name for it."""
-    import pyarrow.compute as pc
-    from pyarrow import types
-
-    if isinstance(column, np.ndarray):
-        return column, "objects"
-    dtype = column.type.value_type if types.is_dictionary(column.type) else column.type
-    if is_text(dtype):
-        return column, "text"
-    if types.is_integer(dtype):
-        return column, "whole numbers"
-    if types.is_floating(dtype):
-        if types.is_dictionary(column.type):
-            column = column.cast(dtype)
-        return pc.add(column, 0.0), "fractions"  # -0.0 and 0.0 are one id
-    objects = np.empty(len(column), object)
-    objects[:] = column.to_pylist() if types.is_nested(dtype) else column.to_pandas().tolist()
-    return objects, "objects"

@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from ..core.csr import bounds_of, find_entries, indptr_from_counts, training_csr
 from ..errors import InvalidDataError
@@ -19,7 +20,7 @@ from .training import Training, digest_by_item
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from ..core.types import CSRMatrix, Floats
+    from ..core.types import CSRMatrix, Floats, Integers
     from .axes import Axis
     from .rankings import Rankings
 
@@ -152,6 +153,29 @@ class SideData:
         if self.training is None:
             return self
         return replace(self, training=self.training.allowing_seen())
+
+    def renumbered(self, order: Integers, numbers: Integers, labels: Axis) -> SideData:
+        """Return the same data with items in another order.
+
+        Parameters
+        ----------
+        order : ndarray of int
+            The present numbers of the items, in their new order.
+        numbers : ndarray of int
+            The new number of each item.
+        labels : Axis
+            The labels in the new order.
+        """
+        given = self.candidates
+        return replace(
+            self,
+            training=self.training and self.training.renumbered(numbers),
+            groups=None if self.groups is None else csr_matrix(self.groups)[order],
+            vectors=None if self.vectors is None else self.vectors[order],
+            propensity=None if self.propensity is None else self.propensity[order],
+            candidates=given and given.renumbered(numbers, self.n_items, labels),
+            items=labels,
+        )
 
     def of_users(self, first: int, last: int) -> SideData:
         """Return the side data of the users from `first` to `last`."""

@@ -1,41 +1,41 @@
-"""Read anything with columns in batches: frames of any library, files, folders of files."""
+"""Open anything with columns: files, folders, patterns and URIs, and frames of any library.
+
+Arrow reads all of them. A table consists of parts, which are files or frames. Their schemas are
+compared before a row is read.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
-from copy import copy
+from codecs import lookup
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from glob import glob
-from itertools import takewhile
+from io import BytesIO, TextIOWrapper
+from itertools import chain
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, cast, get_args
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    cast,
+    get_args,
+)
 from urllib.parse import unquote
 
-import numpy as np
-
-from ..core.files import as_input
-from ..errors import InvalidDataError, InvalidFileError
-from .cells import as_numbers, is_number, numbers_of
-from .columns import USUAL, choose_columns
-from .text import (
-    BadLines,
-    Field,
-    MalformedLineError,
-    Reader,
-    TextFile,
-    naming,
-    open_file,
-    opened,
-    parse_number,
-    separator_of,
-    split_fields,
-)
+from ..core.arguments import check_choice
+from ..core.arrays import describe
+from ..core.messages import warn
+from ..errors import InvalidDataError
+from .cells import as_numbers, decoded, is_text, kind_of_type, plain_type
+from .columns import USUAL, choose_columns, role_of
+from .files import File, find_files, in_arrow, naming, one_format
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Collection, Hashable, Iterator
 
     import pandas as pd
     import pyarrow as pa
@@ -54,272 +54,170 @@ class ArrowStream(Protocol):
 #: The frames that functions accept.
 Frame: TypeAlias = "pd.DataFrame | ArrowStream | Sequence[Mapping[str, Any]]"
 
-#: Columns of a batch by role: Arrow arrays, or arrays of objects if Arrow has no type for them.
+#: Arrow arrays by role, all of one length.
 Batch: TypeAlias = "dict[str, Any]"
 
-#: The suffixes of files of tables in folders, by format.
-_FORMATS = {
-    "csv": "csv", "tsv": "csv", "parquet": "parquet", "json": "json", "jsonl": "json",
-    "ndjson": "json", "arrow": "arrow", "ipc": "arrow", "feather": "arrow",
-}  # fmt: skip
-_HEAD = 1 << 16
-
-#: The first bytes of a file and of a stream of Arrow IPC.
-_ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
-_WILD = re.compile(r"[*?[]")
+#: What a column holds: ids, other text, gains or ranks or scores, times.
+Kind: TypeAlias = Literal["id", "text", "number", "time"]
 
 #: Hive's text for a missing value in the name of a folder.
 _NO_KEY = "__HIVE_DEFAULT_PARTITION__"
 
-#: Bytes of JSON that are read at once.
-_BLOCK = 1 << 24
+#: Bytes of text that a thread of Arrow reads at once; no line may be longer.
+_BLOCK = 1 << 21
 
 
-class Table:
-    """A table with named columns, read in batches.
+class SkippedLinesWarning(UserWarning):
+    """Malformed lines were skipped, because ``on_bad_lines="skip"`` was given."""
+
+
+class Field(NamedTuple):
+    """A column to read: the role that it has in batches, its name, and what it holds."""
+
+    role: str
+    column: Any
+    kind: Kind
+
+
+class Part:
+    """Rows with named columns: a file, or a frame.
 
     Attributes
     ----------
-    names : list of hashable
+    names : sequence of hashable
+    where : Path, str or None
+        The file, as messages name it.
     keys : mapping of str to str
         The columns in the path of the file (``year=2024/a.csv``), and the value of each.
-    where : Path or None
-        The file, as messages name it.
     is_text : bool
-        Whether the cells are text, so that ids may be whole numbers if all look like it.
-    empty : str
-        The error if there are no rows.
-    doubt : str
-        A text that errors about the names of the columns add.
-    tables : sequence of Table
-        The tables of a folder; empty if this table has rows itself.
+        Whether ids are text that may stand for whole numbers, as in CSV.
     n_skipped : int
         The number of lines that were skipped, once all batches are read.
+    levels : sequence of hashable
+        The names in the index of a frame of pandas, which are no columns.
+    hint : str
+        What errors about the names of columns add.
     """
 
     names: Sequence[Hashable]
-    keys: Mapping[str, str] = MappingProxyType({})
-    where: Path | None = None
+    where: Any = None
     is_text = False
-    empty = "there are no interactions: the table has no rows"
-    doubt = ""
-    tables: Sequence[Table] = ()
     n_skipped = 0
+    levels: Sequence[Hashable] = ()
+    hint = ""
 
-    @property
-    def parts(self) -> Sequence[Table]:
-        """The tables that this one consists of, in order; only itself if it has rows."""
-        return self.tables or [self]
+    def __init__(self) -> None:
+        self.keys: dict[str, str] = {}
 
-    def is_number(self, name: Hashable) -> bool:
-        """Return whether a column has numbers or booleans."""
+    def type_of(self, name: Hashable) -> Any:
+        """Return the Arrow type of a column, None if it has no single one."""
+        raise NotImplementedError
+
+    def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
+        """Yield the rows of some columns."""
         raise NotImplementedError
 
     def batches(self, fields: Sequence[Field]) -> Iterator[Batch]:
         """Yield the rows of some columns, without empty batches."""
         import pyarrow as pa
 
-        for field in fields:
-            n = list(self.names).count(field.column)
-            if n > 1 or (n == 0 and field.column not in self.keys):
-                raise InvalidDataError(
-                    f"has {n} columns {field.column!r}, expected one; the columns are "
-                    f"{', '.join(map(repr, self.names))}",
-                    column=field.column,
-                )
         stored = [field for field in fields if field.column in self.names]
-        for batch in self._batches(stored):
-            columns = {field.role: batch[field.role] for field in stored}
-            for field in set(fields).difference(stored):
-                text = self.keys[str(field.column)]
-                value = pa.scalar(None if text == _NO_KEY else text, pa.string())
-                columns[field.role] = pa.repeat(value, len(next(iter(columns.values()))))
-            yield columns
-
-    def _batches(self, fields: Sequence[Field]) -> Iterator[Batch]:
-        raise NotImplementedError
-
-    def choose(
-        self,
-        given: Mapping[str, Hashable],
-        event: Hashable = None,
-        *,
-        content: str = "",
-        hint: str = "",
-    ) -> Columns:
-        """Return the column of each role; arguments and errors as of `choose_columns`.
-
-        Errors begin with the content of the table, and end with a hint.
-        """
         with naming(self.where):
-            try:
-                return choose_columns(self.names, given, self.is_number, event)
-            except InvalidDataError as error:
-                raise InvalidDataError(
-                    f"{content}{error}{self.doubt}{hint}",
-                    argument=error.argument,
-                    column=error.column,
-                ) from None
+            for batch in self.read(stored):
+                n = len(next(iter(batch.values())))
+                for field in set(fields).difference(stored):
+                    text = self.keys[str(field.column)]
+                    value = pa.scalar(None if text == _NO_KEY else text, pa.string())
+                    batch[field.role] = pa.repeat(value, n)
+                if n:
+                    yield batch
 
 
-def open_table(source: Any, **options: Any) -> Table:
-    """Return a table of any kind.
+class ArrowPart(Part):
+    """A frame of a library with an Arrow stream."""
 
-    Parameters
-    ----------
-    source : frame, list of dict, str or Path
-        A frame is one of pandas or polars (also lazy), a table, batch or reader of pyarrow, a
-        relation of DuckDB, or anything else with ``__arrow_c_stream__`` or ``__dataframe__``. A
-        reader can be taken once. A path is a file, a folder of files, or a pattern such as
-        ``"logs/*.csv"``.
-    **options
-        Of a `TextTable`, for files of text.
+    def __init__(self, reader: pa.RecordBatchReader, schema: pa.Schema | None = None) -> None:
+        super().__init__()
+        self.schema = reader.schema if schema is None else schema
+        self.names, self.reader = self.schema.names, reader
 
-    Raises
-    ------
-    InvalidDataError
-        If it is something else, or cannot be read.
-    InvalidFileError
-        If a file or folder cannot be read, or holds no table.
-    """
-    if isinstance(source, Table):
-        return source
-    if isinstance(source, str | Path):
-        return _open_path(source, options)
-    if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
-        return PandasTable(source)
-    if isinstance(source, list | tuple) and all(isinstance(row, Mapping) for row in source):
-        import pandas as pd
+    def type_of(self, name: Hashable) -> Any:
+        """Return the type of a column."""
+        return self.schema.field(name).type
 
-        frame = pd.DataFrame(list(source))
-        for name, column in frame.select_dtypes("float").items():
-            if column.abs().max() >= 2**53:  # whole numbers next to others were rounded
-                frame[name] = pd.Series([row.get(name) for row in source], dtype=object)
-        return PandasTable(frame)
-    name = type(source).__name__
-    if type(source).__module__.startswith("polars") and hasattr(source, "collect"):
-        source = source.collect()
-    if not exports_rows(source) and not hasattr(source, "__dataframe__"):
-        raise InvalidDataError(
-            "expected a frame (of pandas, polars, pyarrow, DuckDB or anything else that has "
-            f"__arrow_c_stream__) or a list of dicts, found a {name}"
-        )
-    import pyarrow as pa
-
-    try:
-        if not exports_rows(source):
-            from pyarrow.interchange import from_dataframe
-
-            source = from_dataframe(source)
-        reader = pa.RecordBatchReader.from_stream(source)
-    except (pa.ArrowException, AttributeError, TypeError, ValueError) as error:  # Dask lacks parts
-        raise InvalidDataError(f"the {name} cannot be read: {error}") from error
-    table = ArrowTable(reader.schema, lambda _: reader)
-    if not hasattr(type(source), "__len__"):
-        table.empty = (
-            f"the {name} has no rows. A reader can be read only once: create it again, or "
-            "read it into a table first"
-        )
-    return table
+    def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
+        """Yield the batches of the stream."""
+        for rows in self.reader:
+            yield {field.role: rows.column(field.column) for field in fields}
 
 
-def exports_rows(table: object) -> bool:
-    """Return whether a value is a table with an Arrow stream; a single column is not."""
-    kind = type(table)
-    return hasattr(kind, "__arrow_c_stream__") and (
-        hasattr(kind, "columns") or hasattr(kind, "schema")
-    )
-
-
-class PandasTable(Table):
-    """A frame of pandas."""
+class PandasPart(Part):
+    """A frame of pandas, of which only the needed columns are converted."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
-        self.frame = frame
-        self.names = list(frame.columns)
+        super().__init__()
+        self.frame, self.names = frame, list(frame.columns)
+        self.levels = [name for name in frame.index.names if name is not None]
+        if self.levels:
+            listed = ", ".join(map(repr, self.levels))
+            self.hint = f"; the index has {listed}, so pass frame.reset_index()"
 
-    def is_number(self, name: Hashable) -> bool:
-        """Return whether a column has numbers or booleans."""
-        column = self.frame.iloc[:, self.names.index(name)]
-        return is_number(_of_pandas(column, "number").type)
+    def type_of(self, name: Hashable) -> Any:
+        """Return the type of a column, None if its values have several."""
+        with suppress(InvalidDataError):
+            return self._column(self.names.index(name)).type
+        return None
 
-    def _batches(self, fields: Sequence[Field]) -> Iterator[Batch]:
-        if len(self.frame):
-            yield {field.role: _of_pandas(self.frame[field.column], field.kind) for field in fields}
+    def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
+        """Yield all rows."""
+        yield {field.role: self._column(self.names.index(field.column)) for field in fields}
 
+    def _column(self, number: int) -> Any:
+        import pyarrow as pa
 
-def _of_pandas(series: pd.Series[Any], kind: str) -> Any:
-    """Return a column as one of Arrow; or as objects if ids have types that Arrow does not mix."""
-    import pandas as pd
-    import pyarrow as pa
-
-    found = "" if series.dtype != np.dtype(object) else pd.api.types.infer_dtype(series)
-    # Errors of pandas and Arrow about values of several types, and of types that they lack.
-    with suppress(pa.ArrowException, OverflowError, TypeError, UnicodeEncodeError, ValueError):
-        if found == "string":
-            return pa.array(series, pa.large_string())
-        if not found or found == "integer" or (kind not in ("id", "text") and "date" not in found):
-            column = pa.array(series)
-            if not isinstance(column.type, pa.BaseExtensionType):
-                return column
-    if kind in ("id", "text"):
-        return series.to_numpy(dtype=object)
-    return pa.array(series.astype(object).map(str, na_action="ignore"), pa.large_string())
-
-
-class ArrowTable(Table):
-    """A stream of Arrow: a frame of another library, a file of JSON lines or Arrow IPC.
-
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-    read : callable
-        Takes the fields and returns batches with at least their columns.
-    where : Path, optional
-    """
-
-    def __init__(
-        self,
-        schema: pa.Schema,
-        read: Callable[[Sequence[Field]], Any] = iter,
-        where: Path | None = None,
-    ) -> None:
-        self.schema, self.read, self.where = schema, read, where
-        self.names = schema.names
-
-    def is_number(self, name: Hashable) -> bool:
-        """Return whether a column has numbers or booleans."""
-        return is_number(self.schema.field(name).type)
-
-    def _batches(self, fields: Sequence[Field]) -> Iterator[Batch]:
-        with naming(self.where):
-            for batch in self.read(fields):
-                if len(batch):
-                    yield {field.role: batch.column(field.column) for field in fields}
+        series = self.frame.iloc[:, number].infer_objects()  # Arrow cuts Timestamps to µs
+        try:
+            if len(series) and isinstance(series.iloc[0], tuple):
+                raise TypeError("they are tuples")  # which Arrow would take for lists
+            column = pa.array(series, from_pandas=True)
+        except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+            name = self.names[number]
+            raise InvalidDataError(
+                f"column {name!r} has no single type ({error}); convert it, for example with "
+                f"frame[{name!r}].astype(str)",
+                column=name,
+            ) from None
+        return column
 
 
-class ParquetTable(ArrowTable):
+class ParquetPart(Part):
     """A file of Parquet, whose text is read as the codes that the file has for it."""
 
-    where: Path
+    def __init__(self, file: File) -> None:
+        super().__init__()
+        self.file, self.where = file, file.where
+        with naming(file.where):
+            opened = open_parquet(file)
+        self.metadata, self.schema = opened.metadata, opened.schema_arrow
+        self.names = self.schema.names
 
-    def __init__(self, path: Path) -> None:
-        with naming(path):
-            file = open_parquet(path)
-        self.metadata = file.metadata
-        super().__init__(file.schema_arrow, self._read, path)
+    def type_of(self, name: Hashable) -> Any:
+        """Return the type of a column."""
+        return self.schema.field(name).type
 
-    def _read(self, fields: Sequence[Field]) -> Iterator[Any]:
-        names = dict.fromkeys(str(field.column) for field in fields)
-        return read_parquet_rows(self.where, list(names))
+    def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
+        """Yield batches of the row groups."""
+        names = list(dict.fromkeys(str(field.column) for field in fields))
+        for rows in read_parquet_rows(self.file, names):
+            yield {field.role: rows.column(field.column) for field in fields}
 
 
-def open_parquet(path: Path, coded: Collection[Hashable] = ()) -> Any:
+def open_parquet(file: File, coded: Collection[Hashable] = ()) -> Any:
     """Open a file as a `pyarrow.parquet.ParquetFile` that verifies checksums.
 
     Parameters
     ----------
-    path : Path
+    file : File
     coded : collection of str, optional
         Text columns that are read as codes, with each distinct text stored once.
 
@@ -330,12 +228,11 @@ def open_parquet(path: Path, coded: Collection[Hashable] = ()) -> Any:
     """
     from pyarrow import parquet
 
-    # As an open file: a path like year=2024/x.parquet must not add a column.
-    file = parquet.ParquetFile(open_file(path), page_checksum_verification=True)
-    paths = [file.schema.column(number).path for number in range(len(file.schema))]
+    opened = parquet.ParquetFile(file.open(), page_checksum_verification=True)
+    paths = [opened.schema.column(number).path for number in range(len(opened.schema))]
     return parquet.ParquetFile(
-        open_file(path),
-        metadata=file.metadata,
+        file.open(),
+        metadata=opened.metadata,
         read_dictionary=[name for name in coded if paths.count(name) == 1],
         page_checksum_verification=True,
     )
@@ -353,18 +250,18 @@ def check_columns(rows: pa.Table | pa.RecordBatch) -> None:
             raise InvalidDataError(message, column=name) from None
 
 
-def read_parquet_rows(path: Path, names: list[str], n_rows: int = 2**20) -> Iterator[Any]:
+def read_parquet_rows(file: File, names: list[str], n_rows: int = 2**20) -> Iterator[Any]:
     """Yield batches of at most `n_rows` rows of a file of Parquet, text as codes."""
     import pyarrow as pa
 
     n_read = 0
-    with open_parquet(path, names) as file:
-        for group in range(file.num_row_groups):
-            for batch in file.iter_batches(n_rows, row_groups=[group], columns=names):
+    with open_parquet(file, names) as opened:
+        for group in range(opened.num_row_groups):
+            for batch in opened.iter_batches(n_rows, row_groups=[group], columns=names):
                 check_columns(batch)
                 n_read += len(batch)
                 yield batch
-        n_told = file.metadata.num_rows
+        n_told = opened.metadata.num_rows
     if n_read != n_told:
         raise InvalidDataError(
             f"has {n_read} rows, but its metadata state {n_told}; write the file again"
@@ -372,248 +269,473 @@ def read_parquet_rows(path: Path, names: list[str], n_rows: int = 2**20) -> Iter
     pa.default_memory_pool().release_unused()
 
 
-class TextTable(Table):
-    """A file of delimited text.
+class IpcPart(Part):
+    """A file of Arrow IPC (Feather)."""
 
-    Parameters
-    ----------
-    path : str or Path
-        The file: plain, ``.gz``, ``.bz2`` or ``.zst``.
-    sep : str, optional
-        The separator, taken literally; by default a tab in ``.tsv`` and ``.txt`` files, otherwise
-        the most frequent of ``::``, tab, ``,``, ``;``, ``|`` in the first line. If it has one
-        character, fields may be quoted with ``"``, but not across lines.
-    encoding : str, optional
-        Any encoding of Python. By default UTF-8, or Latin-1 with a `GuessWarning`, as in
-        `TextFile`.
-    header : bool
-        Whether the first line that is not blank has the names of the columns.
-    on_bad_lines : {"error", "skip"}
-        Whether a malformed line raises an error or is skipped.
+    def __init__(self, file: File) -> None:
+        super().__init__()
+        self.file, self.where = file, file.where
+        with naming(file.where):
+            self.schema = self._open().schema
+        self.names = self.schema.names
 
-    Attributes
-    ----------
-    where : Path
-        The file.
-    sep : str
-    names : list of str, or range
-        The fields of the first line; or numbers, without a header.
-    header : bool
-    n_skipped : int
-        The malformed lines that were skipped, once all batches are read.
+    def _open(self) -> Any:
+        import pyarrow as pa
+        from pyarrow import ipc
 
-    Raises
-    ------
-    InvalidFileError
-        If the file cannot be read, or has no separator in its first line.
-    InvalidDataError
-        If an option is invalid.
-    """
+        stream = self.file.open()
+        if self.file.compression is not None:
+            data = pa.input_stream(stream, compression=self.file.compression).read()
+            stream = pa.BufferReader(data)
+        return ipc.open_file(stream)
+
+    def type_of(self, name: Hashable) -> Any:
+        """Return the type of a column."""
+        return self.schema.field(name).type
+
+    def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
+        """Yield the batches of the file."""
+        opened = self._open()
+        for number in range(opened.num_record_batches):
+            rows = opened.get_batch(number)
+            rows.validate(full=True)
+            yield {field.role: rows.column(field.column) for field in fields}
+
+
+class JsonPart(Part):
+    """A file of JSON lines, one object in each. It is read twice: keys may first appear late."""
+
+    def __init__(self, file: File) -> None:
+        from pyarrow import ArrowInvalid
+
+        super().__init__()
+        self.file, self.where = file, file.where
+        with naming(file.where):
+            try:
+                self.schema = self._read({}, "infer").schema
+            except ArrowInvalid as error:
+                message = f"cannot be read as JSON lines, one object in each line ({error})"
+                raise InvalidDataError(message) from None
+        self.names = self.schema.names
+
+    def _read(self, types: Mapping[str, Any], others: str) -> Any:
+        import pyarrow as pa
+        from pyarrow import json
+
+        return json.read_json(
+            pa.input_stream(self.file.open(), compression=self.file.compression),
+            json.ReadOptions(block_size=8 * _BLOCK),
+            json.ParseOptions(
+                explicit_schema=pa.schema(types.items()), unexpected_field_behavior=others
+            ),
+        )
+
+    def type_of(self, name: Hashable) -> Any:
+        """Return the type of a column, text also where all of it looks like times."""
+        import pyarrow as pa
+
+        found = self.schema.field(name).type
+        return pa.string() if pa.types.is_timestamp(found) else found
+
+    def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
+        """Yield the rows of the file."""
+        rows = self._read({field.column: self.type_of(field.column) for field in fields}, "ignore")
+        for batch in rows.to_batches():
+            yield {field.role: batch.column(field.column) for field in fields}
+
+
+class CsvPart(Part):
+    """A file of delimited text; see `open_table` for the options."""
 
     is_text = True
 
     def __init__(
         self,
-        path: PathLike,
+        file: File,
         *,
         sep: str | None = None,
         encoding: str | None = None,
         header: bool = True,
         on_bad_lines: str = "error",
     ) -> None:
-        self.where = path = as_input(path)
-        self.header, self._on_bad_lines, self.n_skipped = header, on_bad_lines, 0
-        BadLines(path, on_bad_lines)
-        if sep is not None and (not sep or set(sep) & set('"\r\n\0')):
-            raise InvalidDataError(
-                f"sep: expected text without quotes and line ends, found {sep!r}", argument="sep"
+        super().__init__()
+        self.file, self.where, self.header = file, file.where, header
+        self.sep = sep or ("\t" if file.format == "tsv" else ",")
+        self.encoding = lookup(encoding or "utf-8").name
+        self.skips = on_bad_lines == "skip"
+        from pyarrow import csv
+
+        with naming(file.where), self._explained(), csv.open_csv(*self._arguments()) as opened:
+            self.schema = opened.schema
+            if "\0" in "".join(self.schema.names):
+                raise UnicodeError("it contains null characters")
+            self.names = self.schema.names if header else range(len(self.schema.names))
+        if len(self.names) == 1:
+            self.hint = (
+                f"; if fields are not separated by {self.sep!r}, pass sep=, or read the file with "
+                "pandas.read_csv and pass the frame"
             )
-        self._file = TextFile(path, encoding, guess=True)
-        self._first, line = self._file.first_line()
-        try:
-            self.sep = separator_of(path, line) if sep is None else sep
-            fields = split_fields(line, self.sep)
-        except MalformedLineError as error:
-            raise InvalidFileError(str(error), path, self._first) from None
-        self.names: Sequence[Hashable] = fields if header else range(len(fields))
-        if header and any(np.isfinite(parse_number(name)) for name in fields):
-            self.doubt = ", or give header=False if the first line is not a header"
+        elif any(name.isdigit() for name in self.schema.names):
+            self.hint = "; if the first line has no names, pass header=False"
 
-    def is_number(self, name: Hashable) -> bool:
-        """Return whether all cells of the first batch are numbers, true, false or blank."""
-        text = copy(self)
-        text._on_bad_lines = "skip"
-        for batch in text.batches([Field("event", name, "text")]):
-            cells = set(batch["event"].dictionary.to_pylist()) - {""}
-            numbers = {cell for cell in cells if not np.isnan(parse_number(cell))}
-            return bool(cells) and {cell.lower() for cell in cells - numbers} <= {"true", "false"}
-        return False
+    def _stream(self) -> Any:
+        """Return a stream of UTF-8."""
+        import pyarrow as pa
 
-    def _batches(self, fields: Sequence[Field]) -> Iterator[Batch]:
-        numbers = [self.names.index(field.column) for field in fields]
-        bad = BadLines(self._file.path, self._on_bad_lines)
-        reader = Reader(fields, numbers, self.sep, len(self.names), bad)
-        yield from reader.batches(self._file, self._first if self.header else 0)
-        self.n_skipped = bad.report()
+        stream = pa.input_stream(self.file.open(), compression=self.file.compression)
+        if self.encoding == "utf-8":
+            return stream
+        # Arrow decodes in threads that call Python, and that can end or block the whole process.
+        return in_arrow(stream.read().decode(self.encoding).encode())
 
+    def _arguments(
+        self, types: Mapping[str, Any] | None = None, *, threads: bool = False, n_before: int = 0
+    ) -> Any:
+        """Return the stream of the file, and Arrow's options to read it after `n_before` rows."""
+        from pyarrow import csv
 
-class FolderTable(Table):
-    """Several files with the same columns, and the columns in their paths (``year=2024/a.csv``)."""
+        def skip(row: Any) -> str:
+            if "\n" in row.text:  # an open quote, so that the next lines may be rows
+                return "error"
+            self.n_skipped += 1
+            return "skip"
 
-    def __init__(self, files: Sequence[Path], base: Path, options: Mapping[str, Any]) -> None:
-        self.where = base
-        self.tables = [_open_file(file, options) for file in files]
-        self.is_text = self.tables[0].is_text
-        for table, file in zip(self.tables, files, strict=True):
-            folders = (folder.partition("=") for folder in file.relative_to(base).parts[:-1])
-            table.keys = {key: unquote(value) for key, equals, value in folders if equals}
-        first = self.tables[0]
-        self.names = [*first.names, *(key for key in first.keys if key not in first.names)]
-
-    def is_number(self, name: Hashable) -> bool:
-        """Return whether a column has numbers in the first file; a column of the path has not."""
-        return name in self.tables[0].names and self.tables[0].is_number(name)
-
-
-def _open_path(source: str | Path, options: Mapping[str, Any]) -> Table:
-    path, files = Path(source), files_at(source)
-    if files == [path]:
-        return _open_file(path, options)
-    if not path.is_dir():
-        path = Path(*takewhile(lambda part: not _WILD.search(part), path.parts))
-    return FolderTable(files, path, options)
-
-
-def files_at(path: PathLike) -> list[Path]:
-    """Return a file, or the files of the table in a folder or that match a pattern, in order.
-
-    Names that begin with ``.`` or ``_`` are left out, as every writer of such folders expects.
-    """
-    if _WILD.search(str(path)) and not Path(path).exists():
-        paths = map(Path, sorted(glob(str(path), recursive=True)))  # noqa: PTH207 - of any folder
-        files = [one for one in paths if not one.is_dir()]  # a broken link is an error
-        if not files:
-            raise InvalidFileError("no file matches this pattern", path)
-        return files
-    folder = as_input(path)
-    if not folder.is_dir():
-        return [folder]
-    files = [
-        file
-        for file in sorted(folder.rglob("*"))
-        if not any(part[0] in "._" for part in file.relative_to(folder).parts)
-        and format_of_name(file) is not None
-        and not file.is_dir()  # a broken link is an error
-    ]
-    if not files:
-        raise InvalidFileError("contains no table (.csv, .parquet, .jsonl, …)", folder)
-    return files
-
-
-def format_of_name(path: Path) -> str | None:
-    """Return the format of a table by the name of its file: "csv", "parquet", "json", "arrow"."""
-    suffix = re.search(r"\.(\w+)(\.gz|\.bz2|\.zst)?$", path.name.lower())
-    return _FORMATS.get(suffix[1]) if suffix else None
-
-
-def _open_file(path: Path, options: Mapping[str, Any]) -> Table:
-    found = format_of(read_head(path))
-    if found == "parquet":
-        return ParquetTable(path)
-    if found == "arrow":
-        return ipc_table(path)
-    if found == "json" or format_of_name(path) == "json":
-        return json_table(path)
-    return TextTable(path, **options)
-
-
-def format_of(head: bytes) -> str | None:
-    """Return the format of a file that begins so: "parquet", "arrow", "json", None for others."""
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.startswith(_ARROW):
-        return "arrow"
-    return "json" if head.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{") else None
-
-
-def read_head(path: Path) -> bytes:
-    """Return the first bytes of a file, decompressed."""
-    with naming(path), opened(path) as file:
-        return bytes(file.read(_HEAD))
-
-
-def ipc_table(path: Path) -> ArrowTable:
-    """Return the table in a file of Arrow IPC (Feather), a file or a stream."""
-    from pyarrow import ipc
-
-    def batches(_: Sequence[Field] = ()) -> Iterator[Any]:
-        for batch in map(source.get_batch, range(source.num_record_batches)) if is_file else source:
-            batch.validate(full=True)
-            yield batch
-
-    with naming(path):
-        with opened(path) as file:
-            data = file.read()
-        is_file = data.startswith(_ARROW[0])
-        source = ipc.open_file(data) if is_file else ipc.open_stream(data)
-        return ArrowTable(source.schema, batches, path)
-
-
-def json_table(path: Path) -> ArrowTable:
-    """Return the table in a file of JSON lines, one object in each; keys are the columns."""
-    import pyarrow as pa
-    from pyarrow import json
-
-    def batches(fields: Sequence[Field]) -> Iterator[Any]:
-        for _, block in TextFile(path).blocks(_BLOCK):
-            for whole in (pa.int64(), pa.uint64(), pa.float64()):
-                types = {
-                    field.column: _json_type(schema.field(field.column).type, field.kind, whole)
-                    for field in fields
-                }
-                options = json.ParseOptions(
-                    explicit_schema=pa.schema(types.items()), unexpected_field_behavior="ignore"
-                )
-                with suppress(*[pa.ArrowInvalid] * (whole != pa.float64())):
-                    table = json.read_json(pa.BufferReader(block), parse_options=options)
-                    break
-            for field in fields:
-                if whole == pa.float64() and field.kind not in ("gain", "number"):
-                    _check_whole(table[field.column], field.column)
-            yield table
-
-    with naming(path):
-        _, first = next(TextFile(path).blocks(_BLOCK), (0, b""))
-        if format_of(first) != "json":
-            raise InvalidFileError("expected JSON lines, an object in each line", path)
-        schema = json.read_json(pa.BufferReader(first)).schema
-    return ArrowTable(schema, batches, path)
-
-
-def _json_type(found: Any, kind: str, whole: Any) -> Any:
-    """Return the type to read a column with, given its type in the first lines."""
-    import pyarrow as pa
-    from pyarrow import types
-
-    if types.is_timestamp(found) or types.is_null(found):
-        return pa.string()  # ids that look like dates stay what they are
-    if types.is_integer(found) or types.is_floating(found):
-        return pa.float64() if kind in ("gain", "number") else whole
-    return found
-
-
-def _check_whole(column: Any, name: Hashable) -> None:
-    """Raise if numbers that were read as fractions are too large to be exact."""
-    from pyarrow import types
-
-    largest = 0.0
-    if types.is_floating(column.type):
-        largest = np.abs(column.drop_null().to_numpy()).max(initial=0.0)
-    if largest > 2**53:
-        raise InvalidDataError(
-            f"column {name!r} contains {largest:g}, which is beyond 64 bits; write it as text",
-            column=name,
+        self.n_skipped = 0
+        return (
+            self._stream(),
+            csv.ReadOptions(
+                use_threads=threads,
+                block_size=_BLOCK,
+                autogenerate_column_names=not self.header,
+                skip_rows_after_names=n_before,
+            ),
+            csv.ParseOptions(
+                delimiter=self.sep,
+                newlines_in_values=True,  # or an open quote hides the rest of each block
+                invalid_row_handler=skip if self.skips else None,
+            ),
+            csv.ConvertOptions(
+                column_types=types,
+                include_columns=None if types is None else list(types),
+                null_values=[],
+                strings_can_be_null=False,
+            ),
         )
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Add the remedy to errors of Arrow about the encoding and about long lines."""
+        from pyarrow import ArrowInvalid
+
+        try:
+            yield
+        except (ArrowInvalid, UnicodeError) as error:
+            if "straddl" in str(error):
+                raise InvalidDataError(
+                    f"a line is longer than {_BLOCK >> 20} MiB; is a quote not closed?"
+                ) from None
+            if isinstance(error, ArrowInvalid) and "UTF8" not in str(error):
+                raise
+            raise InvalidDataError(
+                f"cannot be read as {self.encoding} ({error}); pass encoding=, such as 'latin-1' "
+                "or 'utf-16'",
+                argument="encoding",
+            ) from None
+
+    def type_of(self, name: Hashable) -> Any:
+        """Return the type that the first rows of a column have."""
+        return self.schema.field(self.names.index(name)).type
+
+    def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
+        """Yield the rows of the file."""
+        from pyarrow import ArrowInvalid, csv
+
+        stored = {field.role: self.schema.names[self.names.index(field.column)] for field in fields}
+        types = {
+            stored[field.role]: _csv_type(self.type_of(field.column), field.kind)
+            for field in fields
+        }
+        try:
+            rows = csv.read_csv(*self._arguments(types, threads=True))
+        except ArrowInvalid:
+            # Only one thread knows the number of the row. It reads until the same error.
+            with self._explained():
+                rows = csv.read_csv(*self._arguments(types))
+        n_skipped = self.n_skipped
+        self._check_end(len(rows))
+        self.n_skipped = n_skipped
+        if n_skipped:
+            lines = "line" if n_skipped == 1 else "lines"
+            message = f"skipped {n_skipped} malformed {lines} of {self.where}"
+            warn(message, SkippedLinesWarning)
+        for batch in rows.to_batches():
+            yield {role: batch.column(name) for role, name in stored.items()}
+
+    def _check_end(self, n_rows: int) -> None:
+        """Raise if the last field has an open quote, because Arrow reads all that follows as text.
+
+        Arrow itself raises if the quote is in another column, or more than a block before the end.
+        """
+        import pyarrow as pa
+        from pyarrow import csv
+
+        tail = b""
+        stream = self._stream()
+        if stream.seekable():
+            stream.seek(max(stream.size() - 2 * _BLOCK, 0))
+        while block := stream.read(_BLOCK):
+            tail = (tail + block)[-2 * _BLOCK :]
+        text = tail.decode("utf-8", "replace").rstrip("\r\n")
+        is_closed = (len(text) - len(text.rstrip('"'))) % 2
+        if is_closed or '"' not in text or not n_rows:
+            return
+        last = self.schema.names[-1]
+        rows = csv.read_csv(*self._arguments({last: pa.large_string()}, n_before=n_rows - 1))
+        if len(rows[last][-1].as_py().splitlines()) > 1:
+            raise InvalidDataError(
+                "a quote in the last column is not closed, so that the lines after it are part of "
+                "the field; correct the file"
+            )
+
+
+def _csv_type(found: Any, kind: Kind) -> Any:
+    """Return the type to read a column of text with, given the type of its first rows."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if kind in ("id", "text"):
+        return pa.dictionary(pa.int32(), pa.string())
+    if kind == "number":
+        return found if types.is_boolean(found) else pa.float64()
+    if types.is_timestamp(found) or types.is_date(found):
+        return pa.timestamp("ns", getattr(found, "tz", None))
+    return found if types.is_integer(found) or types.is_floating(found) else pa.string()
+
+
+@dataclass(frozen=True)
+class Table:
+    """One or more parts with the same columns.
+
+    Attributes
+    ----------
+    parts : sequence of Part
+    where : Path, str or None
+        The file, folder, pattern or URI, as messages name it.
+    empty : str
+        The error if there are no rows.
+    """
+
+    parts: Sequence[Part]
+    where: Any = None
+    empty: str = "the table has no rows"
+
+    @property
+    def names(self) -> list[Hashable]:
+        """The columns of all parts."""
+        first = self.parts[0]
+        return [
+            *first.names,
+            *dict.fromkeys(
+                name
+                for part in self.parts
+                for name in chain(part.names, part.keys)
+                if name not in first.names
+            ),
+        ]
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the first part is text."""
+        return self.parts[0].is_text
+
+    def type_of(self, name: Hashable) -> Any:
+        """Return the type of a column in the first part that has it."""
+        for part in self.parts:
+            if name in part.names:
+                return part.type_of(name)
+        return None
+
+    def choose(
+        self,
+        given: Mapping[str, Hashable],
+        event: Hashable = None,
+        *,
+        content: str = "",
+        hint: str = "",
+    ) -> Columns:
+        """Return the column of each role; arguments and errors as of `choose_columns`.
+
+        Errors begin with the content of the table, and end with a hint.
+        """
+        with naming(self.where):
+            try:
+                columns = choose_columns(self.names, given, self.type_of, event)
+                for level in self.parts[0].levels:
+                    role = role_of(level)
+                    if role not in columns.names and given.get(str(role)) is USUAL:
+                        raise InvalidDataError(f"{level!r} is no column")
+            except InvalidDataError as error:
+                message = f"{content}{error}{self.parts[0].hint}{hint}"
+                raise InvalidDataError(
+                    message, argument=error.argument, column=error.column
+                ) from None
+        self._check_same(columns.names.values())
+        return columns
+
+    def _check_same(self, names: Collection[Hashable]) -> None:
+        """Raise if a part lacks a column, or has it with another type than the parts before."""
+        for name in names:
+            known: str | None = None
+            for part in self.parts:
+                with naming(part.where):
+                    n = list(part.names).count(name)
+                    if n > 1 or (n == 0 and name not in part.keys):
+                        raise InvalidDataError(
+                            f"has {n} columns {name!r}, and other files have one. Write all files "
+                            "with the same columns, or read them separately",
+                            column=name,
+                        )
+                    if part.is_text or name in part.keys or len(self.parts) == 1:
+                        continue
+                    kind = kind_of_type(part.type_of(name))
+                    if known is not None and kind != known:
+                        raise InvalidDataError(
+                            f"column {name!r} holds {kind} here and {known} in tables before; "
+                            "write all of them with the same types",
+                            column=name,
+                        )
+                known = kind
+
+
+def open_table(
+    source: Any,
+    *,
+    format: str | None = None,  # noqa: A002
+    sep: str | None = None,
+    encoding: str | None = None,
+    header: bool = True,
+    on_bad_lines: str = "error",
+) -> Table:
+    """Return a table of any kind.
+
+    Parameters
+    ----------
+    source : frame, list of dict, path, URI, or list of frames, paths and URIs
+        A frame is one of pandas or polars (also lazy), a table, batch or reader of pyarrow, a
+        relation of DuckDB, or anything else with ``__arrow_c_stream__`` or ``__dataframe__``. A
+        reader can be taken once. A path is a file, a folder of files, or a pattern such as
+        ``"logs/*.csv"``. A URI is one of ``file://``, ``s3://``, ``gs://`` or ``abfs://``.
+    format : {"csv", "tsv", "parquet", "json", "arrow"}, optional
+        Of files; by default as their suffixes say.
+    sep : str, optional
+        CSV: the separator, one character; by default a tab for "tsv" and a comma otherwise.
+    encoding : str, optional
+        CSV: any encoding of Python; by default UTF-8.
+    header : bool
+        CSV: whether the first line has the names of the columns.
+    on_bad_lines : {"error", "skip"}
+        CSV: whether a line with another number of fields raises an error or is skipped.
+
+    Raises
+    ------
+    InvalidDataError
+        If it is something else, or cannot be read, or an option is not valid.
+    InvalidFileError
+        If a file or folder cannot be read, or holds no table.
+    """
+    if isinstance(source, Table):
+        return source
+    if format is not None:
+        check_choice("format", format, ("csv", "tsv", "parquet", "json", "arrow"))
+    if sep is not None and (len(sep) != 1 or not sep.isascii() or sep in '"\r\n\0'):
+        raise InvalidDataError(
+            f"sep: expected one character, found {sep!r}. If fields are separated by several, "
+            "read the file with pandas.read_csv, and pass the frame",
+            argument="sep",
+        )
+    check_choice("on_bad_lines", on_bad_lines, ("error", "skip"))
+    try:
+        TextIOWrapper(BytesIO(), encoding or "utf-8")
+    except (LookupError, TypeError, ValueError):
+        raise InvalidDataError(
+            "encoding: expected an encoding of Python, such as 'utf-8', 'latin-1', 'cp1252' or "
+            f"'utf-16', found {encoding!r}",
+            argument="encoding",
+        ) from None
+    text = {"sep": sep, "encoding": encoding, "header": header, "on_bad_lines": on_bad_lines}
+    if isinstance(source, str | Path):
+        parts = _open_path(source, format, text)
+        return Table(parts, Path(source) if isinstance(source, Path) else source)
+    if isinstance(source, list | tuple) and source and not isinstance(source[0], Mapping):
+        tables = [open_table(one, format=format, **text) for one in source]  # type: ignore[arg-type]
+        return Table([part for table in tables for part in table.parts])
+    part, empty = _open_frame(source)
+    return Table([part], None, empty or Table.empty)
+
+
+def _open_path(source: PathLike, given: str | None, text: Mapping[str, Any]) -> list[Part]:
+    files, base = find_files(source)
+    kind = one_format(files, given)
+    if kind == "tsv":
+        text = {**text, "sep": text["sep"] or "\t"}
+    make: Any = {"parquet": ParquetPart, "json": JsonPart, "arrow": IpcPart}.get(kind)
+    parts: list[Part] = [CsvPart(file, **text) if make is None else make(file) for file in files]
+    for part, file in zip(parts, files, strict=True):
+        if len(files) > 1 or file.path != str(source):
+            folders = Path(file.path).relative_to(base).parts[:-1]
+            pairs = (folder.partition("=") for folder in folders)
+            part.keys = {key: unquote(value) for key, equals, value in pairs if equals}
+    return parts
+
+
+def _open_frame(source: Any) -> tuple[Part, str]:
+    """Return a frame as a part, and the error if it has no rows, "" for the usual one."""
+    import pyarrow as pa
+
+    if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
+        return PandasPart(source), ""
+    name = type(source).__name__
+    try:
+        if isinstance(source, list | tuple) and all(isinstance(row, Mapping) for row in source):
+            keys = list(dict.fromkeys(key for row in source for key in row))
+            columns = {str(key): [row.get(key) for row in source] for key in keys}
+            return ArrowPart(pa.table(columns).to_reader()), ""
+        if type(source).__module__.startswith("polars") and hasattr(source, "collect"):
+            source = source.collect()
+        if exports_rows(source):
+            reader = pa.RecordBatchReader.from_stream(source)
+        elif hasattr(source, "__dataframe__"):
+            from pyarrow.interchange import from_dataframe
+
+            reader = from_dataframe(source).to_reader()
+        else:
+            raise InvalidDataError(
+                "expected a frame (of pandas, polars, pyarrow, DuckDB or anything else that has "
+                f"__arrow_c_stream__), a list of dicts, or a path, found {describe(source)}; "
+                "pandas.DataFrame makes a frame of other data"
+            )
+    except (pa.ArrowException, AttributeError, OverflowError, TypeError, ValueError) as error:
+        if isinstance(error, InvalidDataError):
+            raise
+        raise InvalidDataError(f"the {name} cannot be read: {error}") from error
+    is_once = not hasattr(type(source), "__len__")
+    return ArrowPart(reader), is_once * (
+        f"the {name} has no rows. A reader can be read only once: create it again, or read it "
+        "into a table first"
+    )
+
+
+def table_of(schema: pa.Schema) -> Table:
+    """Return a table of some columns without rows."""
+    return Table([ArrowPart(schema.empty_table().to_reader())])
+
+
+def exports_rows(table: object) -> bool:
+    """Return whether a value is a table with an Arrow stream; a single column is not."""
+    kind = type(table)
+    return hasattr(kind, "__arrow_c_stream__") and (
+        hasattr(kind, "columns") or hasattr(kind, "schema")
+    )
 
 
 Engine = Literal["pandas", "polars", "pyarrow", "dask", "pyspark", "arrow"]
@@ -709,26 +831,24 @@ def to_pandas(source: Any, *, text: bool = False) -> pd.DataFrame:
         As from `open_table`; or if a row cannot be read, or two columns have the same name.
     """
     table = open_table(source)
-    if isinstance(table, PandasTable):
-        return table.frame
+    if isinstance(table.parts[0], PandasPart):
+        return table.parts[0].frame
     import pandas as pd
     import pyarrow as pa
 
     with naming(table.where):
         names = [str(name) for name in table.names]
         fields = [Field(str(number), name, "text") for number, name in enumerate(table.names)]
-        tables = [
+        batches = [
             pa.table({field.role: batch[field.role] for field in fields})
             for part in table.parts
             for batch in part.batches(fields)
         ]
-        if not tables:
+        if not batches:
             return pd.DataFrame(columns=names)
-        columns = [
-            _decoded(column, typed=table.is_text and not text)
-            for column in pa.concat_tables(tables).columns
-        ]
-        metadata = table.schema.metadata if isinstance(table, ParquetTable) else None
+        rows = pa.concat_tables(batches, promote_options="permissive")
+        columns = [_typed(column, table.is_text and not text) for column in rows.columns]
+        metadata = getattr(getattr(table.parts[0], "schema", None), "metadata", None)
         try:
             frame: pd.DataFrame = (  # with the index that pandas has stored
                 pa.table(columns, names).replace_schema_metadata(metadata).to_pandas()
@@ -738,17 +858,13 @@ def to_pandas(source: Any, *, text: bool = False) -> pd.DataFrame:
         return frame
 
 
-def _decoded(column: Any, *, typed: bool) -> Any:
-    """Return a column of codes as its values: if `typed`, as numbers if all are."""
+def _typed(column: Any, from_text: bool) -> Any:
+    """Return a column without codes; text from CSV as numbers, if all of it is such."""
     import pyarrow as pa
 
-    if not pa.types.is_dictionary(column.type):
-        return column
-    chunks = as_numbers(column.chunks) if typed else column.chunks
-    column = pa.chunked_array(chunks)
-    column = column.cast(column.type.value_type)
-    if typed and not pa.types.is_integer(column.type):
-        numbers = numbers_of(column, "", "")
-        if not np.isnan(numbers).any():
-            return pa.array(numbers)
-    return column
+    if from_text and pa.types.is_dictionary(column.type):
+        column = pa.chunked_array(as_numbers(column.chunks))
+        if is_text(plain_type(column.type)):
+            with suppress(pa.ArrowInvalid):
+                return decoded(column).cast(pa.float64())
+    return decoded(column)

@@ -9,7 +9,15 @@ import numpy as np
 from scipy import sparse
 
 from ..core import elementary
-from ..core.csr import as_int32, bounds_of, indptr_from_counts, take_rows, without_entries
+from ..core.arrays import read_only
+from ..core.csr import (
+    as_int32,
+    bounds_of,
+    indptr_from_counts,
+    sort_pairs,
+    take_rows,
+    without_entries,
+)
 from ..core.hashing import fingerprints
 from ..core.threads import for_blocks
 from ..errors import InvalidMetricError
@@ -122,6 +130,22 @@ class Training:
         self._interacted = interacted  # False for explicit zeros; None if there are none
         self._whole = whole  # of a block, the training data of all users
         self._covers_all = True
+        self._renumbered: Training | None = None
+
+    def renumbered(self, numbers: Integers) -> Training:
+        """Return the same data with another number for each item; always called with the same."""
+        whole = self._whole or self
+        if whole._renumbered is None:
+            rows = np.repeat(np.arange(len(whole.indptr) - 1), np.diff(whole.indptr))
+            items = as_int32(numbers[whole.items])
+            order = sort_pairs(rows, items)[0]
+            kept = None if whole._interacted is None else whole._interacted[order]
+            moved = Training(whole.indptr, read_only(items[order]), kept, whole.n_items)
+            moved._covers_all, whole._renumbered = whole._covers_all, moved
+        whole = whole._renumbered
+        training = Training(self.indptr, whole.items, whole._interacted, whole.n_items, whole)
+        training.allows_seen = self.allows_seen
+        return training
 
     @_OfAllUsers
     def item_users(self) -> tuple[Integers, Items]:

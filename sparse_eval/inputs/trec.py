@@ -12,9 +12,6 @@ import gzip
 import io
 import math
 import re
-from array import array
-from collections import Counter
-from sys import intern
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,10 +21,10 @@ from ..core.arrays import describe
 from ..core.csr import sort_distinct
 from ..core.files import as_path, replacing
 from ..errors import InvalidDataError, InvalidFileError
+from .files import naming, read_lines, shorten
 from .rankings import Rankings, Ties, check_ties
 from .relevance import Relevance
 from .rows import Rows, encode_texts
-from .text import naming, numbered_lines, parse_number, read_text, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -181,8 +178,8 @@ def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -
     ------
     InvalidDataError
         If there is no list, or a list has gaps or tied positions (``ties="average"``), which the
-        format does not support. If a label or `tag` is empty or contains white space, the label of
-        a user starts with ``#``, or two labels are equal as text.
+        format does not support. If a label or `tag` is empty or contains white space, or the label
+        of a user starts with ``#``.
     OutputError
         If the file cannot be written.
 
@@ -274,41 +271,63 @@ def write_qrels(relevance: Relevance, path: PathLike) -> None:
     )
 
 
-def _read(path: Path, fields: tuple[str, ...], number_field: str) -> Rows:
+def _read(path: Path, names: tuple[str, ...], number_name: str) -> Rows:
     """Return the numbers of a file by user and item, whose labels are sorted."""
-    user_at, item_at, number_at = map(fields.index, ("user", "item", number_field))
-    users: list[str] = []
-    items: list[str] = []
-    values = array("d")
-    for number, line in numbered_lines(read_text(path)):
-        texts = line.split()
-        value = parse_number(texts[number_at]) if len(texts) > number_at else math.nan
-        is_long = len(texts) > len(fields) and fields[-1] == "tag"  # of several words
-        is_row = (len(texts) == len(fields) or is_long) and math.isfinite(value)
-        is_comment = texts[0].startswith("#")
-        if is_row and not is_comment:
-            users.append(intern(texts[user_at]))
-            items.append(intern(texts[item_at]))
-            values.append(value)
-        elif is_row:
-            raise InvalidFileError(
-                "a line that starts with # is a comment in trec_eval 10, but a user of that name "
-                f"in older releases. Remove the line or rename the user; found {shorten(line)}",
-                path,
-                number,
-            )
-        elif not is_comment:
-            raise InvalidFileError(
-                f"expected {len(fields)} fields separated by white space ({' '.join(fields)}), "
-                f"with a finite number as {number_field}; correct {shorten(line)}",
-                path,
-                number,
-            )
-    if not values:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lines = pc.utf8_trim_whitespace(read_lines(path))
+    fields = pc.utf8_split_whitespace(lines)
+    sizes = pc.list_value_length(fields).to_numpy()
+    starts_comment = np.asarray(pc.starts_with(lines, "#"))
+    is_blank = np.asarray(pc.equal(pc.list_element(fields, 0), ""))
+    is_row = (sizes == len(names)) | ((sizes > len(names)) & (names[-1] == "tag"))
+    rows = np.flatnonzero(is_row & ~is_blank)
+    cells = fields.take(pa.array(rows))
+    user, item, number = (
+        pc.list_element(cells, names.index(name)) for name in ("user", "item", number_name)
+    )
+    try:
+        values = number.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid:
+        values = np.array([_number(text) for text in number.to_pylist()])
+    is_row[rows] = np.isfinite(values)
+    wrong = np.flatnonzero(~(is_row | is_blank | starts_comment))
+    if len(wrong):
+        raise InvalidFileError(
+            f"expected {len(names)} fields separated by white space ({' '.join(names)}), with a "
+            f"finite number as {number_name}; correct {shorten(lines[int(wrong[0])].as_py())}",
+            path,
+            int(wrong[0]) + 1,
+        )
+    doubtful = np.flatnonzero(is_row & starts_comment & ~is_blank)
+    if len(doubtful):
+        raise InvalidFileError(
+            "a line that starts with # is a comment in trec_eval 10, but a user of that name in "
+            "older releases. Remove the line or rename the user; found "
+            f"{shorten(lines[int(doubtful[0])].as_py())}",
+            path,
+            int(doubtful[0]) + 1,
+        )
+    kept = ~starts_comment[rows]
+    if not kept.any():
         raise InvalidFileError("contains only comments", path)
-    (user_codes, user_labels), (item_codes, item_labels) = map(encode_texts, (users, items))
+    chosen = pa.array(kept)
+    (user_codes, user_labels), (item_codes, item_labels) = (
+        encode_texts(column.filter(chosen)) for column in (user, item)
+    )
     labels = user_labels.marked(True), item_labels.marked(True)
-    return Rows(*labels, user_codes, item_codes, np.array(values))
+    return Rows(*labels, user_codes, item_codes, values[kept])
+
+
+def _number(text: str) -> float:
+    """Return a text as a number as Arrow reads it, NaN if it is none."""
+    import pyarrow as pa
+
+    try:
+        return float(pa.scalar(text).cast(pa.float64()).as_py())
+    except pa.ArrowInvalid:
+        return math.nan
 
 
 def _write(
@@ -341,11 +360,6 @@ def _label_texts(labels: Axis | None, codes: AnyArray, role: str) -> dict[int, s
     texts = list(map(str, labels[codes].tolist()))
     for text, label in zip(texts, labels[codes].tolist(), strict=True):
         _check_field(f"a label of the {role}s", text, label)
-    for text, n in Counter(texts).items():
-        if n > 1:
-            raise InvalidDataError(
-                f"{n} {role}s are {text!r} as text; use labels with different texts"
-            )
     return dict(zip(codes.tolist(), texts, strict=True))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -24,12 +24,16 @@ from .plan import propensities
 if TYPE_CHECKING:
     from ..core.types import Booleans, Floats, Integers, Items
     from ..inputs.candidates import Candidates
+    from ..inputs.labelled import UserRows
     from ..inputs.rankings import Rankings
     from ..inputs.relevance import Relevance
     from ..inputs.side_data import SideData
     from ..inputs.training import Training
     from .conventions import Convention
     from .plan import View, Weights
+
+#: Lists or relevance.
+Side = TypeVar("Side", bound="UserRows")
 
 
 @dataclass(frozen=True)
@@ -379,6 +383,8 @@ class Aligned:
         The weight of each stored item as a hit, if it is not the item's gain.
     listed : ndarray of bool or None
         Whether each user had a list before items were removed from it.
+    order : ndarray of int or None
+        The numbers that the items have in the inputs; None if these are the same.
     """
 
     rankings: Rankings
@@ -387,6 +393,45 @@ class Aligned:
     convention: Convention
     weights: Floats | None = None
     listed: Booleans | None = None
+    order: Integers | None = None
+
+    @classmethod
+    def in_label_order(
+        cls,
+        rankings: Rankings,
+        relevance: Relevance,
+        side_data: SideData,
+        convention: Convention,
+        listed: Booleans | None = None,
+    ) -> Aligned:
+        """Return both sides with items in the order of their labels, if they have some.
+
+        So equally popular items, random lists and the terms of sums are in one order, however
+        the inputs number the items.
+        """
+        labels = side_data.items
+        if labels is None or labels.order is None:
+            return cls(rankings, relevance, side_data, convention, listed=listed)
+        n_items = side_data.n_items
+        order = np.append(labels.order, np.arange(len(labels), n_items))
+        numbers = np.empty(n_items, np.int64)
+        numbers[order] = np.arange(n_items)
+        ordered = labels.take(labels.order)
+        sides: list[Any] = [
+            side.renumbered(numbers, max(n, len(labels)), ordered if n <= len(labels) else None)
+            for side, n in ((rankings, rankings.shape[1]), (relevance, relevance.shape[1]))
+        ]
+        side_data = side_data.renumbered(order, numbers, ordered)
+        lists, truth = sides
+        return cls(lists, truth, side_data, convention, listed=listed, order=order)
+
+    def as_given(self, side: Side) -> Side:
+        """Return lists or relevance with the numbers that items have in the inputs."""
+        labels = side.items_index
+        if self.order is None or labels is None:
+            return side
+        numbers = np.argsort(self.order[: len(labels)])
+        return side.renumbered(self.order, side.shape[1], labels.take(numbers))
 
     @property
     def has_list(self) -> Booleans:

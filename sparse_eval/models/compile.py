@@ -20,7 +20,6 @@ from ..inputs.item_data import ItemData
 from ..inputs.rankings import Rankings, repeated_item
 from ..inputs.relevance import Relevance
 from ..kernels.cache import compiled_now, not_kept, processor, writable_folder
-from ..kernels.text import strip_quotes
 from ..metrics.registry import REGISTRY
 from ..metrics.request import Protocol
 from ..retrieval.ranker import Options
@@ -150,8 +149,6 @@ def _calls() -> Iterator[Callable[[], object]]:
         yield partial(_print_all, evaluate, positions, relevance, ["ndcg@10"], memory=1 << 24)
     yield partial(Rankings.from_popularity, train, k=10)
     yield partial(repeated_item, lists.indptr, lists.items)
-    quoted = np.frombuffer(b'"1"\n', np.uint8)
-    yield partial(strip_quotes, quoted, ord(","), np.empty_like(quoted))
 
     for dtype in (np.float32, np.float64):
         factors = rng.standard_normal((60, 8)).astype(dtype), rng.random((40, 8)).astype(dtype)

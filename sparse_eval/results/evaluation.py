@@ -1031,12 +1031,14 @@ class Evaluation(Evaluated):
     @property
     def rankings(self) -> Rankings:
         """The lists, aligned with the relevance."""
-        return self._lists("rankings").aligned.rankings
+        aligned = self._lists("rankings").aligned
+        return aligned.as_given(aligned.rankings)
 
     @property
     def relevance(self) -> Relevance:
         """The relevance, aligned with the lists."""
-        return self._lists("relevance").aligned.relevance
+        aligned = self._lists("relevance").aligned
+        return aligned.as_given(aligned.relevance)
 
     def _lists(self, what: str) -> Measured:
         """Return the block of all users, or raise if its lists were not kept."""

@@ -13,7 +13,6 @@ from ..core.exact_sums import Moments
 from ..core.hashing import digest_labels, fingerprints, hash_labels, splitmix64
 from ..core.threads import for_blocks
 from ..core.versions import installed_version
-from ..errors import InvalidDataError
 from ..inputs.candidates import mark_seen
 from ..kernels.catalogue import count_seen
 from ..kernels.structures import Rows
@@ -378,27 +377,14 @@ class Measured:
     @cached_property
     def user_ids(self) -> AnyArray:
         """Labels or row numbers, in an array of int64 or of text."""
-        labels = self.labels
-        if labels is None:
-            return np.arange(self.first_row, self.first_row + len(self.n_relevant))
-        array = labels.to_numpy()
-        if labels.is_integer and not (array.dtype.kind == "u" and (array >= 2**63).any()):
-            return array.astype(np.int64)
-        if all(isinstance(label, str) for label in array.tolist()):
-            return array
-        raise InvalidDataError(
-            "users whose evaluations are merged or saved need labels that are all text, or all "
-            "whole numbers of 64 bits; make them so, as with map(str, labels)"
-        )
+        if self.labels is not None:
+            return self.labels.to_numpy()
+        return np.arange(self.first_row, self.first_row + len(self.n_relevant))
 
     @cached_property
     def user_hashes(self) -> Hashes:
         """A hash of each user's label or row number, the same wherever it is evaluated."""
-        try:
-            return hash_labels(self.user_ids)
-        except InvalidDataError:  # labels of several types, so blocks cannot be merged
-            assert self.labels is not None  # noqa: S101 - row numbers are of one type
-            return hash_labels(np.array([repr(label) for label in self.labels.tolist()], object))
+        return hash_labels(self.user_ids)
 
     @cached_property
     def groups(self) -> Integers:

@@ -38,7 +38,7 @@ from ..core.files import make_folder, read_json, remove, replacing_together
 from ..core.formatting import plain
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError, OutputError
 from ..inputs.candidates import JUDGED
-from ..inputs.text import in_arrow
+from ..inputs.files import in_arrow
 from ..metrics import Definition, Metric, convention_named, parse
 from ..metrics.plan import Plan
 from ..metrics.registry import Formula

@@ -40,9 +40,11 @@ def means(command):
 
 @pytest.fixture
 def trec(tmp_path):
-    (tmp_path / "run").write_text("ann Q0 x 1 0.9 tag\nann Q0 y 2 0.9 tag\nbob Q0 x 1 0.5 tag\n")
-    (tmp_path / "qrels").write_text("ann 0 x 1\nann 0 z 2\nbob 0 y 0\ncat 0 x 1\n")
-    return tmp_path / "run", tmp_path / "qrels"
+    (tmp_path / "als.run").write_text(
+        "ann Q0 x 1 0.9 tag\nann Q0 y 2 0.9 tag\nbob Q0 x 1 0.5 tag\n"
+    )
+    (tmp_path / "test.qrels").write_text("ann 0 x 1\nann 0 z 2\nbob 0 y 0\ncat 0 x 1\n")
+    return tmp_path / "als.run", tmp_path / "test.qrels"
 
 
 def rankings(**options):
@@ -59,6 +61,13 @@ def test_evaluates_a_run_against_qrels(command, trec):
     assert status == 0
     # Of equal scores, the larger name comes first.
     assert printed == "user,mrr,recall@2\nann,0.5,0.5\nbob,0.0,0.0\ncat,,\n"
+    others = [path.rename(path.with_suffix(".txt")) for path in trec]
+    assert command("evaluate", *others, *options)[0] == 2
+    assert (
+        command("evaluate", *others, *options, "--trec", "--convention", "trec_eval")[1] == printed
+    )
+    for path, name in zip(others, trec, strict=True):
+        path.rename(name)
     options = (*options, "--convention", "trec_eval", "--ties", "item")
     assert "ann,1.0,0.5" in command("evaluate", *trec, *options)[1]
     _, printed, _ = command("evaluate", *trec, "--convention", "sklearn")  # which lacks mrr
@@ -135,11 +144,11 @@ def test_data_of_items(means, tmp_path):
 
 
 def test_ids_of_a_run_are_text_in_other_files_too(means, tmp_path):
-    (tmp_path / "run").write_text("1 Q0 7 1 2 t\n1 Q0 8 2 1 t\n")
-    (tmp_path / "qrels").write_text("1 0 8 1\n")
+    (tmp_path / "als.run").write_text("1 Q0 7 1 2 t\n1 Q0 8 2 1 t\n")
+    (tmp_path / "test.qrels").write_text("1 0 8 1\n")
     (tmp_path / "groups.csv").write_text("item,group\n8,a\n7,b\n")
-    words = ("--train", tmp_path / "qrels", "--item-groups", tmp_path / "groups.csv")
-    found = means(tmp_path / "run", tmp_path / "qrels", *words, "-m", "calibration@2")
+    words = ("--train", tmp_path / "test.qrels", "--item-groups", tmp_path / "groups.csv")
+    found = means(tmp_path / "als.run", tmp_path / "test.qrels", *words, "-m", "calibration@2")
     assert 0 < found["calibration@2"] < 1
 
 

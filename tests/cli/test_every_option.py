@@ -44,12 +44,13 @@ VALUES = {
     "--candidates": "d/a/some.csv",
     "evaluate --candidates": "d/recs.csv",
     "--checkpoints": "--validation d/b/clicks.csv / c",
-    "--click-history": "behaviors.tsv /",
     "--convention": "sklearn",
     "--correction": "bh",
-    "--counts": "counted.txt /",
+    "--counts": "counted.txt --input-format adjacency /",
+    "--duplicates": "twice.csv / drop",
     "--encoding": "utf-16.csv / utf-16",
-    "--event": "--keep buy / type",
+    "--event": "--events buy / type",
+    "--events": "--event type / buy",
     "--factors": "3",
     "--fail-under": "ndcg@5=2",
     "evaluate --fail-under": "ndcg@2=2",
@@ -69,7 +70,6 @@ VALUES = {
     "--iterations": "2",
     "--k": "3",
     "--k1": "--model bm25 / 50",
-    "--keep": "--event type / buy",
     "--keep-best": "--validation d/b/clicks.csv --checkpoints c /",
     "--keep-repeats": "--method last-n /",
     "--learning-rate": "--model bpr / 0.5",
@@ -89,10 +89,9 @@ VALUES = {
     "tune --monitor": "-m recall@20 / recall@20",
     "--n": "--method last-n / 2",
     "--neighbors": "--model cosine / 2",
-    "--no-counts": "counted.txt /",
+    "--no-counts": "counted.txt --input-format adjacency /",
     "--night": "--history h.jsonl / 2026-11-23",
     "--no-header": "numbers.csv --user 0 --item 1 /",
-    "--no-history": "behaviors.tsv /",
     "--no-relevant": "zero",
     "--only-known": "--method temporal /",
     "--order": "--method users / time",
@@ -119,31 +118,32 @@ VALUES = {
     "--threads": "1",
     "--threshold": "2",
     "--ties": "pessimistic",
-    "--timestamp": "--method temporal / day",
+    "--timestamp": "day",
     "--title": "Other",
     "--tolerance": "--fail-if-worse / ndcg@5=1",
     "--train": "d/a/clicks.csv",
     "evaluate --train": "-m novelty@2 / d/truth.csv",
     "--trials": "--factors 2,3 / 1",
-    "--user": "visitor",
-    "evaluate --user": "--score points / visitor",
+    "--user": "guest",
+    "evaluate --user": "--score points / guest",
     "--users": "20",
     "recommend --users": "U1,U2",
     "compare --users": "same",
     "report --users": "same",
     "--validation": "d/b/clicks.csv",
     "train --validation": "--patience 1 / d/b/clicks.csv",
-    "--value": "amount",
+    "--value": "spent",
     "--without-list": "exclude",
 }
 
 #: Defaults, and what makes no difference here: to these users, results, and recommendations.
-SAME = {"--click-history", "--counts", "--header", "--memory", "--night", "--no-progress",
+SAME = {"--counts", "--header", "--memory", "--night", "--no-progress",
         "--threads", "compare --users", "evaluate --progress", "recommend --value",
-        "report --users"}  # fmt: skip
+        "report --users", "evaluate --trec"}  # fmt: skip
 
 #: Calls whose other words would conflict with the option.
 OTHER_BASES = {
+    "evaluate --trec": "d/a.run d/a.qrels -m ndcg@2",
     "score --split": "d/clicks.npz -m ndcg@5",
     "score --train": "d/clicks.npz --validation d/b/clicks.csv -m ndcg@5",
     "score --validation": "d/clicks.npz --train d/a/clicks.csv -m ndcg@5",
@@ -153,7 +153,7 @@ OTHER_BASES = {
 KNOWN = {}
 
 #: Files with other users or items than the rest, that need models of their own.
-LEARNT = {"behaviors": "behaviors.tsv", "counted": "counted.txt"}
+LEARNT = {"counted": "counted.txt"}
 
 GROUP = typer.main.get_command(app)
 COMMANDS = vars(GROUP)["commands"]
@@ -172,12 +172,13 @@ def write_events(folder, clicks):
     folder.mkdir()
     turned = clicks.iloc[::-1].reset_index(drop=True)
     frame = clicks.assign(
-        visitor=turned["user"], page=turned["item"], day=turned["timestamp"],
-        value=clicks.index % 5 + 1, amount=clicks.index % 3 + 1,
+        guest=turned["user"], page=turned["item"], day=turned["timestamp"],
+        value=clicks.index % 5 + 1, spent=clicks.index % 3 + 1,
         type=np.where(clicks.index % 3, "buy", "view"),
     )  # fmt: skip
     for name in ("clicks.csv", "bad.csv"):
         frame.to_csv(folder / name, index=False)
+    pd.concat([frame, frame]).to_csv(folder / "twice.csv", index=False)
     with (folder / "bad.csv").open("a") as file:
         file.write("U1\n")
     frame.to_csv(folder / "carets.csv", sep="^", index=False)
@@ -189,11 +190,6 @@ def write_events(folder, clicks):
     lines = [f"{len(items)} {' '.join(items)}\n" for items in baskets]
     for name in ("counted.txt", "counted.csv"):
         (folder / name).write_text("".join(lines))
-    lines = [
-        f"{i}\t{row.user}\t11/{1 + i % 9}/2019 9:05:58 AM\tI1 I2\t{row.item}-1 I3-0\n"
-        for i, row in enumerate(ids.itertuples())
-    ]
-    (folder / "behaviors.tsv").write_text("".join(lines))
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +203,8 @@ def data(tmp_path_factory):
                                          ignore_index=True))  # fmt: skip
     write_events(folder / "b", clicks[late][1::2].reset_index(drop=True))
     for name in ("clicks.csv", *LEARNT.values()):
-        train = se.datasets.load(folder / "a" / name).matrix()
+        format_ = "adjacency" if name in LEARNT.values() else "csv"
+        train = se.datasets.load(folder / "a" / name, format=format_).matrix()
         model = se.train_als(train, factors=4, iterations=2)
         se.save_model(model, (folder / name).with_suffix(".npz"))
     holdout = se.split.random(se.datasets.load(folder / "a" / "clicks.csv"), seed=0)
@@ -215,13 +212,15 @@ def data(tmp_path_factory):
     other = se.train_als(se.datasets.load(folder / "a" / "clicks.csv").matrix(), factors=2)
     se.save_model(other, folder / "other.npz")
     (folder / "broken.npz").write_bytes(b"")
+    (folder / "a.run").write_text("a Q0 x 1 2 als\na Q0 y 2 1 als\n")
+    (folder / "a.qrels").write_text("a 0 y 1\n")
     recs = pd.DataFrame({"user": [*"aaabbbc"], "item": [*"xyzzxyx"], "score": [5, 5, 1, 9, 9, 9, 1],
                          "points": range(7), "place": [3, 2, 1, 2, 3, 1, 1]})  # fmt: skip
     truth = pd.DataFrame({"user": [*"aabcd"], "item": [*"yzxxy"], "gain": [1, 3, 2, 0, 1],
                           "worth": [2, 1, 1, 1, 1]})  # fmt: skip
     turned = {"user": [*"bbbaaac"], "item": [*"zyxxyzy"]}
-    recs.assign(visitor=turned["user"], page=turned["item"]).to_csv(folder / "recs.csv")
-    truth.assign(visitor=truth["user"], page=truth["item"]).to_csv(folder / "truth.csv")
+    recs.assign(guest=turned["user"], page=turned["item"]).to_csv(folder / "recs.csv")
+    truth.assign(guest=truth["user"], page=truth["item"]).to_csv(folder / "truth.csv")
     items = pd.DataFrame({"item": [*"xyz"]})
     items.assign(group=[0, 1, 0]).to_csv(folder / "groups.csv", index=False)
     items.assign(a=[1, 0, 1], b=[0, 1, 1]).to_csv(folder / "vectors.csv", index=False)

@@ -29,9 +29,8 @@ def test_separators_and_encodings(command, tmp_path):
     assert "warning" not in said
     assert se.Holdout.load(tmp_path / "s").users.tolist()[0] == "zoë0"
     status, _, said = command(*words)
-    assert status == 0
-    assert "warning: " in said
-    assert "line 2 is not UTF-8, so the file was read as Latin-1" in said
+    assert status == 2
+    assert "pass --encoding" in said
     path.write_text("\n".join(lines).replace("^", "\t"))
     words = ("split", path, "--sep", r"\t", "--encoding", "utf-8", "--out", tmp_path / "s")
     assert command(*words)[0] == 0
@@ -47,19 +46,50 @@ def test_errors_about_names_of_columns_name_options(command, tmp_path):
     assert "Choose one with --item\n" in command("split", path, "--out", tmp_path / "s")[2]
 
 
-def test_times_that_are_not_needed_are_not_read(command, tmp_path):
+def test_unreadable_times_can_be_left_out(command, tmp_path):
     path, held = tmp_path / "a.csv", tmp_path / "b.csv"
     path.write_text("user,item,date\n1,1,yesterday\n1,2,today\n2,1,today\n2,2,today\n")
     held.write_text("user,item,date\n1,3,today\n2,3,today\n")
-    assert command("train", path, *SMALL, "--out", tmp_path / "m.npz")[0] == 0
     data = ("--train", path, "--validation", held, "-m", "ndcg@1")
-    assert command("score", tmp_path / "m.npz", *data)[0] == 0
     split = ("split", path, "--out", tmp_path / "s")
-    assert command(*split, "--fraction", 0.5)[0] == 0
-    status, _, said = command(*split, "--method", "last-n")
-    assert status == 2
-    assert "'date' was recognized as the timestamp by its name" in said
-    assert 'or none with --timestamp ""' in said
+    for words in (
+        ("train", path, *SMALL, "--out", tmp_path / "m.npz"),
+        ("score", tmp_path / "m.npz", *data),
+        (*split, "--fraction", 0.5),
+    ):
+        status, _, said = command(*words)
+        assert status == 2
+        assert "'date' was recognized as the timestamp by its name" in said
+        assert 'or none with --timestamp ""' in said
+        assert command(*words, "--timestamp", "")[0] == 0
     status, _, said = command(*split, "--method", "last-n", "--timestamp", "")
     assert status == 2
     assert "load it with --timestamp" in said
+
+
+def test_duplicated_and_missing_days_are_shown(command, tmp_path):
+    folder = tmp_path / "log"
+    folder.mkdir()
+    for day, name in ((1, "a"), (2, "b"), (2, "b_again"), (4, "c")):
+        lines = [f"u{n % 2},i{n + day},2026-01-0{day}" for n in range(6)]
+        (folder / f"{name}.csv").write_text("\n".join(["user,item,ts", *lines]) + "\n")
+    split = ("split", folder, "--out", tmp_path / "s", "--fraction", 0.5)
+    status, _, said = command(*split)
+    assert status == 0, said
+    assert "6 duplicated events (same user, item, time and value)" in said
+    assert (
+        "events a day from 2026-01-01 to 2026-01-04: fewest 0 (2026-01-03), most 12 (2026-01-02)"
+    ) in said
+    said = command(*split, "--duplicates", "error")[2]
+    assert "Drop them with --duplicates drop, or leave this option out" in said
+
+
+def test_types_of_events_have_weights(command, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("user,item,type\n1,1,view\n1,2,buy\n1,3,shown\n2,1,buy\n2,2,view\n")
+    words = ("split", path, "--method", "leave-k-out", "--out", tmp_path / "s", "--event", "type")
+    assert command(*words, "--events", "view=1", "--events", "buy=5")[0] == 0
+    holdout = se.Holdout.load(tmp_path / "s")
+    assert (holdout.train.csr + holdout.validation.csr).toarray().tolist() == [[1, 5], [5, 1]]
+    said = command(*words, "--events", "view=1", "--events", "buy")[2]
+    assert "--events: give a weight for each type" in said

@@ -61,7 +61,9 @@ def test_ids_and_names_of_files_and_results(command, tmp_path, monkeypatch):
     frame.to_csv("clicks.csv", index=False)
     recs = frame.assign(rank=frame.groupby("user").cumcount() + 1)
     recs.to_csv("recs.csv", index=False)
-    se.save_model(se.train_als(se.datasets.load_frame(frame), factors=2, iterations=2), "=als.npz")
+    se.save_model(
+        se.train_als(se.Interactions.from_frame(frame), factors=2, iterations=2), "=als.npz"
+    )
     Path("none.npz").write_bytes(b"")  # cannot be scored
     for name in ("=a", "b"):
         se.evaluate(recs, frame, "ndcg@2").save(Path("results", name))

@@ -114,14 +114,15 @@ def test_run_uses_a_ready_made_split(command, tmp_path):
     parts = (tmp_path / "train.txt", tmp_path / "test.txt")
     parts[0].write_text("0 0 1 2\n1 1 2\n2 0 2 3\n3 3\n")
     parts[1].write_text("0 3\n1 0\n2 1\n3\n")
-    words = ("run", *parts, *SMALL, "-m", "recall@2", "--out", tmp_path / "r")
+    kind = ("--input-format", "adjacency")
+    words = ("run", *parts, *kind, *SMALL, "-m", "recall@2", "--out", tmp_path / "r")
     status, printed, said = command(*words)
     assert status == 0, said
     assert "means over 3 users, 1 left out (nothing relevant)" in printed
     words = ("--train", parts[0], "--validation", parts[1], "-m", "recall@2")
-    assert command("score", tmp_path / "r" / "model.npz", *words)[:2] == (0, printed)
+    assert command("score", tmp_path / "r" / "model.npz", *words, *kind)[:2] == (0, printed)
     parts[1].write_text("0 4\n1 5\n2 4 5\n")
-    status, _, said = command("run", *parts, *SMALL, "--only-known")
+    status, _, said = command("run", *parts, *kind, *SMALL, "--only-known")
     assert status == 2
     assert "nothing is held out for validation: every pair has a user or item without" in said
 
@@ -144,7 +145,7 @@ SPLITS = {
 
 @pytest.mark.parametrize("words", SPLITS)
 def test_splits_as_python_does(command, log, tmp_path, words):
-    holdout = SPLITS[words](se.datasets.load_csv(log, timestamp="timestamp"))
+    holdout = SPLITS[words](se.datasets.load(log, timestamp="timestamp"))
     assert command("split", log, *words.split(), "--out", tmp_path / "s")[0] == 0
     folders = [tmp_path / "s"]
     for start, text in (

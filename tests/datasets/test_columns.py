@@ -3,11 +3,12 @@
 from contextlib import nullcontext
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from events import rows
 from raising import raises, warns
 
-from sparse_eval.datasets import GuessWarning, Interactions, load_csv, load_parquet
+from sparse_eval.datasets import GuessWarning, Interactions, load
 from sparse_eval.errors import InvalidDataError, InvalidFileError
 from sparse_eval.inputs.columns import USUAL, choose_columns
 
@@ -19,7 +20,6 @@ HEADERS = {
     "user_id:token,item_id:token,rating:float,timestamp:float": (0, 1, 2, 3),  # RecBole
     "user_id,parent_asin,rating,timestamp": (0, 1, 2, 3),  # Amazon 2023
     ",user,item,value,timestamp": (1, 2, 3, 4),  # the index of a frame comes first
-    "user,uid,item,movie,value,rating,timestamp,date": (0, 2, 4, 6),  # the first names win
 }
 REFUSED = (InvalidDataError, InvalidFileError)
 
@@ -30,15 +30,46 @@ def test_tells_columns_by_their_names(header):
     roles = dict(zip(("user", "item", "value", "timestamp"), HEADERS[header], strict=True))
     expected = {role: names[place] for role, place in roles.items() if place is not None}
     given = dict.fromkeys(roles, USUAL)
-    assert choose_columns(names, given, lambda _: False).names == expected
+    assert choose_columns(names, given, lambda _: pa.string()).names == expected
+
+
+@pytest.mark.parametrize(
+    ("role", "columns"),
+    [
+        ("user", ("user", "user_id")),
+        ("item", ("item", "movieId")),
+        ("value", ("value", "rating")),
+        ("gain", ("gain", "value")),
+        ("timestamp", ("timestamp", "date")),
+        ("rank", ("rank", "position")),
+        ("score", ("score", "prediction")),
+        ("rank", ("position", "score")),
+    ],
+)
+def test_two_columns_for_a_role_are_an_error_that_shows_both(role, columns):
+    names = list(dict.fromkeys([*columns, *{"user", "item"} - {role}]))
+    orders = {"rank", "score"} if role in ("rank", "score") else {role}
+    given = dict.fromkeys({"user", "item"} | orders, USUAL)
+    with raises(InvalidDataError):
+        choose_columns(names, given, lambda _: pa.string())
+    given |= dict.fromkeys(orders) | {role: columns[0]}
+    assert choose_columns(names, given, lambda _: pa.string()).names[role] == columns[0]
+
+
+def test_a_rank_is_chosen_before_a_score():
+    given = dict.fromkeys(("user", "item", "rank", "score"), USUAL)
+    for names in ("user,item,score,rank", "user,item,prediction,position", "user,item,rank,est"):
+        chosen = choose_columns(names.split(","), given, lambda _: pa.string()).names
+        assert "score" not in chosen
+        assert "rank" in chosen
 
 
 def sources(tmp_path, frame):
     """Return every way to load the same table."""
     frame.to_csv(tmp_path / "a.csv", index=False)
-    yield lambda **options: load_csv(tmp_path / "a.csv", **options)
+    yield lambda **options: load(tmp_path / "a.csv", **options)
     frame.to_parquet(tmp_path / "a.parquet")
-    yield lambda **options: load_parquet(tmp_path / "a.parquet", **options)
+    yield lambda **options: load(tmp_path / "a.parquet", **options)
     yield lambda **options: Interactions.from_frame(frame, **options)
 
 
@@ -48,8 +79,8 @@ def test_says_what_was_recognized(tmp_path):
         clicks = read()
         assert rows(clicks) == [("u", "m", 4.0, line["date"].value)]
         assert repr(clicks).endswith(
-            "1 events, timestamps, 'userId' as user, 'movieId' as item, 'Rating' as value, "
-            "'date' as timestamp)"
+            "1 events, timestamps without a zone, read as UTC, 'userId' as user, "
+            "'movieId' as item, 'Rating' as value, 'date' as timestamp)"
         )
         named = read(user="userId", item="movieId", value=None, timestamp=None)
         assert rows(named) == [("u", "m", 1.0)]
@@ -72,7 +103,7 @@ def test_refuses_columns_that_cannot_be_told(tmp_path):
                 read(**options)
     (tmp_path / "a.csv").write_text("196,242,3\n186,302,3\n")
     with raises(InvalidFileError):  # which hints at header=False
-        load_csv(tmp_path / "a.csv")
+        load(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize(
@@ -114,20 +145,20 @@ def test_keeps_events_of_some_types(tmp_path):
         {"visitorid": [1, 1, 2, 3], "itemid": [*"xxyz"], "event": ["view", "buy", "buy", "view"]}
     )
     for read in sources(tmp_path, frame):
-        bought = read(event="event", keep=["buy"])
+        bought = read(event="event", events=["buy"])
         assert rows(bought) == [(1, "x", 1.0), (2, "y", 1.0)]
         assert (bought.users.tolist(), bought.items.tolist()) == ([1, 2], ["x", "y"])
-        assert "2 events dropped by keep" in repr(bought)
-        assert len(read(event="event", keep=["buy", "view"])) == 4
-        assert read(event="event", keep=["buy"], users=[3, 2, 1]).users.tolist() == [3, 2, 1]
-        for event, keep in (
+        assert "2 events dropped by events" in repr(bought)
+        assert len(read(event="event", events=["buy", "view"])) == 4
+        assert read(event="event", events=["buy"], users=[3, 2, 1]).users.tolist() == [3, 2, 1]
+        for event, events in (
             ("event", ["buys"]),
             ("events", ["buy"]),
             ("event", "buy"),
             (None, ["buy"]),
         ):
             with raises(REFUSED):
-                read(event=event, keep=keep)
+                read(event=event, events=events)
     frame["event"] = [3, 4, 4, 3]  # compared as text
     for read in sources(tmp_path, frame):
-        assert len(read(event="event", keep={"3"})) == len(read(event="event", keep=[3])) == 2
+        assert len(read(event="event", events={"3"})) == len(read(event="event", events=[3])) == 2

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from raising import raises
 from scipy import sparse
 
-from sparse_eval.datasets import Interactions, load_npz
+from sparse_eval.datasets import Interactions, load
 from sparse_eval.errors import InvalidDataError
 
 FRAME = pd.DataFrame(
@@ -84,10 +84,10 @@ def test_equals_the_plain_definition(events, min_user, min_item, min_value):
 
 def test_labels_without_events_are_removed(tmp_path):
     sparse.save_npz(tmp_path / "a.npz", sparse.csr_matrix([[0, 0, 0], [0, 2, 0], [0, 0, 1]]))
-    kept = load_npz(tmp_path / "a.npz").filter(min_value=2)
+    kept = load(tmp_path / "a.npz").filter(min_value=2)
     assert (kept.users.tolist(), kept.items.tolist()) == ([1], [1])  # the numbers that they had
     assert kept.matrix().csr.toarray().tolist() == [[2.0]]
-    everybody = load_npz(tmp_path / "a.npz").filter()
+    everybody = load(tmp_path / "a.npz").filter()
     assert (everybody.shape, everybody.dropped) == ((2, 2), {})
 
 

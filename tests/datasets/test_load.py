@@ -1,4 +1,4 @@
-"""Guessing formats, sparse matrices, several files with one encoding, and unreadable files."""
+"""Formats, their options, lists of sources, sparse matrices, and unreadable files."""
 
 import gzip
 
@@ -9,43 +9,72 @@ from events import CSV, rows
 from raising import raises
 from scipy import sparse
 
-from sparse_eval import datasets
-from sparse_eval.datasets import guess_format, load, load_npz, load_parts
+from sparse_eval import Holdout, datasets
+from sparse_eval.datasets import load
 from sparse_eval.errors import InvalidDataError, InvalidFileError
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "format_"),
-    [
-        ("a.tsv", CSV, "csv"),
-        ("a.csv.gz", b"", "csv"),
-        ("a.parquet", b"", "parquet"),
-        ("a.npz", b"", "npz"),
-        ("BEHAVIORS.TSV", "", "mind"),
-        ("test.txt", "0 1 2\n1 2\n", "adjacency"),
-        ("user_artists.dat", "userID\tartistID\tweight\n2\t51\t13883\n", "csv"),
-        ("data", '"User-ID";"ISBN"\n"1";"2"\n', "csv"),
-        ("lists", "a x\nb\n", "adjacency"),
-    ],
+    "content", ["0 1 2\n1 2\n", "user,item\n1,2\n", '"User-ID";"ISBN"\n"1";"2"\n', "a b\n"]
 )
-def test_guesses_the_format(write, name, content, format_):
-    assert guess_format(write(name, content)) == format_
-
-
-@pytest.mark.parametrize("content", ["0 1\n1 2\n", "0 1 2\n", "a,b\n1,2\n", "a::b\nc\n"])
-def test_refuses_to_guess_without_evidence(write, content):
+def test_only_the_name_shows_the_format(write, content):
+    for name in ("data.txt", "data"):
+        with raises(InvalidFileError):
+            load(write(name, content))
     with raises(InvalidFileError):
-        guess_format(write("data.txt", content))
+        load(write("data.parquet", content))
 
 
-def test_loads_a_named_format_and_refuses_unknown_options(write):
+def test_loads_a_named_format(write):
     path = write("data", CSV)
     assert load(path, format="csv", value="value", sep=",").values.tolist() == [3.0, 0.0, 1.5]
+    with raises(InvalidDataError, argument="format"):
+        load(path, format="xlsx")
+
+
+@pytest.mark.parametrize(
+    ("format_", "options"),
+    [
+        ("csv", {"counts": True}),
+        ("parquet", {"sep": ","}),
+        ("json", {"encoding": "latin-1"}),
+        ("mind", {"timestamp": None}),
+        ("movielens", {"value": None}),
+        ("adjacency", {"header": False}),
+        ("npz", {"users": ["a"]}),
+        (None, {"on_bad_lines": "skip"}),
+        (None, {"format": "csv"}),
+    ],
+)
+def test_an_option_that_the_format_does_not_use_is_an_error(write, format_, options):
+    source = pd.DataFrame({"user": [1], "item": [2]}) if format_ is None else write("data", CSV)
+    given = {} if format_ is None else {"format": format_}
+    with raises(InvalidDataError, argument=next(iter(options))):
+        load(source, **given, **options)
+
+
+def test_a_list_is_read_as_one_table(write):
+    first = write("a.csv", "user,item\n1,7\n2,5\n")
+    second = write("b.csv", "user,item\n1,x\n")
+    frame = pd.DataFrame({"user": [9], "item": [3]})
+    assert rows(load([first, frame])) == [(1, 7, 1.0), (2, 5, 1.0), (9, 3, 1.0)]
+    assert rows(load((second, first))) == [(1, "x", 1.0), (1, "7", 1.0), (2, "5", 1.0)]
+    assert rows(load([first])) == rows(load(first))
+    rated = write("c.csv", "user,item,rating\n1,7,4\n")
+    with raises(InvalidFileError, path=first):  # which has no ratings
+        load([rated, first])
     with raises(InvalidDataError):
-        load(path, format="tsv")
-    with raises(InvalidDataError, argument="history"):
-        load(path, format="csv", history=False)
-    assert list(datasets.FORMATS) == sorted(datasets.FORMATS)
+        load([first, write("u.data", "2\t10\t4\t881250949\n")])
+    with raises(InvalidDataError):
+        load([])
+
+
+def test_former_names_are_errors_that_show_the_call():
+    for name in ("load_csv", "load_frame", "load_parts", "guess_format", "FORMATS"):
+        with pytest.raises(AttributeError, match="use se"):
+            getattr(datasets, name)
+    with pytest.raises(AttributeError):
+        datasets.load_tsv  # noqa: B018
 
 
 # ---- sparse matrices
@@ -74,10 +103,10 @@ def test_refuses_damaged_and_unusable_matrices(tmp_path):
     for broken in (content[:-100], b"", b"user,item\n1,2\n", bytes(damaged)):
         path.write_bytes(broken)
         with pytest.raises(InvalidFileError):
-            load_npz(path)
+            load(path)
     np.savez(path, format=np.array("csr"), data=[{}])
     with raises(InvalidFileError):
-        load_npz(path)
+        load(path)
     outside = sparse.csr_matrix([[1, 1]])
     outside.indices[1] = 7
     for matrix in (
@@ -89,28 +118,33 @@ def test_refuses_damaged_and_unusable_matrices(tmp_path):
     ):
         sparse.save_npz(path, matrix)
         with raises(InvalidFileError):
-            load_npz(path)
+            load(path)
 
 
 # ---- several files
 
 
 def test_parts_share_one_encoding(write):
-    train, test = load_parts(
-        write("train.csv", "user,item\n1,7\n2,5\n"), write("test.csv", "user,item\n1,x\n3,5\n")
-    )
-    assert train.users.tolist() == test.users.tolist() == [1, 2, 3]
-    assert train.items.tolist() == ["5", "7", "x"]  # numbers here, text there: text in both
-    assert train.matrix().csr.toarray().tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
-    assert test.matrix().csr.toarray().tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
+    train = write("train.csv", "user,item\n1,7\n2,5\n")
+    test = write("test.csv", "user,item\n1,x\n3,5\n")
+    for holdout in (
+        Holdout.from_frames(train, test),
+        Holdout.from_frames(load(train).filter(min_value=1), [test]),
+    ):
+        assert holdout.users.tolist() == [1, 2, 3]
+        assert holdout.items.tolist() == ["5", "7", "x"]  # numbers here, text there: all are text
+        assert holdout.train.csr.toarray().tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
+        assert holdout.validation.csr.toarray().tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
+    with raises(InvalidDataError):
+        Holdout.from_frames(pd.DataFrame({"user": [1], "item": [7]}), test)
 
 
 def test_parts_without_labels_are_padded(tmp_path):
     sparse.save_npz(tmp_path / "a.npz", sparse.csr_matrix([[1, 2]]))
     sparse.save_npz(tmp_path / "b.npz", sparse.csr_matrix([[0], [3]]))
-    first, second = load_parts(tmp_path / "a.npz", tmp_path / "b.npz", format="npz")
-    assert first.matrix().csr.toarray().tolist() == [[1, 2], [0, 0]]
-    assert second.matrix().csr.toarray().tolist() == [[0, 0], [3, 0]]
+    holdout = Holdout.from_frames(tmp_path / "a.npz", tmp_path / "b.npz")
+    assert holdout.train.csr.toarray().tolist() == [[1, 2], [0, 0]]
+    assert holdout.validation.csr.toarray().tolist() == [[0, 0], [3, 0]]
 
 
 def test_paths_of_a_folder_name_columns(tmp_path):
@@ -131,21 +165,24 @@ def test_paths_of_a_folder_name_columns(tmp_path):
         load(tmp_path)
 
 
-@pytest.mark.parametrize("formats", [("csv", "parquet"), ("parquet", "csv")])
 @pytest.mark.parametrize("users", [[7, 10, 7, 2], ["u7", "u10", "u7", "007"]])
-def test_a_folder_may_have_several_formats(tmp_path, formats, users):
+def test_a_list_may_have_several_formats(tmp_path, users):
     """A day in CSV and the next in Parquet: ids and times are the same as in one table."""
     days = pd.to_datetime([f"2026-11-0{day}" for day in (1, 2, 3, 4)])
     whole = pd.DataFrame({"user": users, "item": [3, 3, 20, 100], "timestamp": days})
-    for name, part in zip(formats, (whole[:2], whole[2:]), strict=True):
-        getattr(part, f"to_{name}")(tmp_path / f"{part.index[0]}.{name}", index=False)
-    expected, found = load(whole), load(tmp_path)
-    pd.testing.assert_frame_equal(found.to_frame(), expected.to_frame())
-    assert found.items.dtype == expected.items.dtype == "int64"
-    other = whole.assign(user=[1, 2, 3, 4] if isinstance(users[0], str) else [*"abcd"])
-    other.to_parquet(tmp_path / "z.parquet", index=False)
-    with raises(InvalidFileError):
+    paths = [tmp_path / "0.csv", tmp_path / "2.parquet"]
+    whole[:2].to_csv(paths[0], index=False)
+    whole[2:].to_parquet(paths[1], index=False)
+    expected = load(whole)
+    for sources in (paths, [whole[:2], paths[1]], [paths[0], whole[2:]]):
+        found = load(sources)
+        pd.testing.assert_frame_equal(found.to_frame(), expected.to_frame())
+        assert found.items.dtype == expected.items.dtype == "int64"
+    with raises(InvalidFileError, path=paths[1]):
         load(tmp_path)
+    other = whole.assign(user=[1, 2, 3, 4] if isinstance(users[0], str) else [*"abcd"])
+    with raises(InvalidDataError):
+        load([whole, other])
 
 
 # ---- files that none can read
@@ -153,17 +190,15 @@ def test_a_folder_may_have_several_formats(tmp_path, formats, users):
 
 @pytest.mark.parametrize("name", ["csv", "mind", "movielens", "adjacency"])
 def test_refuses_missing_empty_binary_and_unreadable_files(write, tmp_path, name):
-    def refused(path, line=None):
-        with raises(InvalidFileError, line=line):
+    def refused(path):
+        with raises(InvalidFileError, path=path):
             load(path, format=name)
 
     refused(tmp_path / "nothing")
     for content in (b"", b"\n \n", b"\xef\xbb\xbf"):
         refused(write("empty", content))
-    refused(write("binary", b"user,item\n1,\0\n"), 2)
-    refused(write("binary", "\ufeffuser".encode("utf-16-le")), 1)
-    if name in ("mind", "movielens"):  # the others try Latin-1
-        refused(write("binary", b"user,item\n1,\xff2\n"), 2)
+    refused(write("binary", "\ufeffuser".encode("utf-16-le")))
+    refused(write("binary", b"user,item\n1,\xff2\n"))
     for content in (gzip.compress(b"user" * 100)[:-9], gzip.compress(b"")[:5]):
         refused(write("broken.gz", content))
 

@@ -7,7 +7,7 @@ from events import rows
 from raising import raises
 
 import sparse_eval as se
-from sparse_eval.datasets import load_parquet
+from sparse_eval.datasets import load
 from sparse_eval.errors import InvalidFileError
 from sparse_eval.inputs.tables import open_table, to_pandas
 from sparse_eval.results.segments import item_table
@@ -18,13 +18,14 @@ parquet = pytest.importorskip("pyarrow.parquet")
 
 def test_refuses_unusable_files(tmp_path, write):
     path = tmp_path / "a.parquet"
-    pd.DataFrame({"user": ["a", None], "item": [1, 2], "n": [1.0, -1.0]}).to_parquet(path)
-    for options in ({}, {"user": "item", "item": "n", "value": "n"}):
+    frame = pd.DataFrame({"user": ["a", None], "item": [1, 2], "n": [1.0, -1.0], "m": 1})
+    frame.to_parquet(path)
+    for options in ({}, {"user": "item", "item": "m", "value": "n"}):
         with raises(InvalidFileError):
-            load_parquet(path, **options)
+            load(path, **options)
     for content in (b"", b"user,item\n", path.read_bytes()[:-50]):
         with raises(InvalidFileError):
-            load_parquet(write("broken.parquet", content))
+            load(write("broken.parquet", content))
 
 
 @pytest.mark.parametrize("ids", [pa.string(), pa.large_string(), pa.int8(), pa.uint64()])
@@ -38,8 +39,8 @@ def test_batches_give_what_the_frame_gives(tmp_path, ids, times, values):
     table = pa.table({name: column.cast(kinds[name]) for name, column in columns.items()})
     table = table.append_column("event", pa.array(["buy", "view", "view", "buy"] * 25))
     parquet.write_table(table, tmp_path / "a.parquet", row_group_size=7)
-    options = {"event": "event", "keep": ["buy"]}
-    found = load_parquet(tmp_path / "a.parquet", **options)
+    options = {"event": "event", "events": ["buy"]}
+    found = load(tmp_path / "a.parquet", **options)
     expected = se.Interactions.from_frame(table, **options)
     assert rows(found) == rows(expected)
     assert repr(found) == repr(expected)
@@ -56,7 +57,7 @@ def test_refuses_pages_that_were_damaged(tmp_path):
     assert content.count(number) == 2  # of a user, and of an item
     path.write_bytes(content.replace(number, (78).to_bytes(8, "little"), 1))
     for read in (
-        lambda path: load_parquet(path, value=None),
+        lambda path: load(path, value=None),
         lambda path: se.evaluate(path, frame[["user", "item"]], "mrr@5"),
         item_table,
     ):
@@ -70,11 +71,11 @@ def test_refuses_numbers_of_rows_that_are_not_there(tmp_path):
     content = path.read_bytes()
     path.write_bytes(content.replace(thrift(1000), thrift(1001)))  # in the footer, as Thrift
     with raises(InvalidFileError):
-        load_parquet(path)
+        load(path)
     footer = int.from_bytes(content[-8:-4], "little")
     huge = content[-8 - footer : -8].replace(thrift(1000), thrift(2**60))
     path.write_bytes(content[: -8 - footer] + huge + len(huge).to_bytes(4, "little") + b"PAR1")
-    for read in (load_parquet, lambda path: se.Relevance.from_frame(open_table(path)), item_table):
+    for read in (load, lambda path: se.Relevance.from_frame(open_table(path)), item_table):
         with raises(InvalidFileError):
             read(path)
 

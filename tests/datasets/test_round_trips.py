@@ -8,7 +8,7 @@ from events import rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparse_eval.datasets import Interactions, load_csv, load_frame, load_parquet
+from sparse_eval.datasets import Interactions, load
 
 #: Ids of text as CSV can hold them: in one line, and something else than white space.
 TEXTS = st.text(
@@ -37,14 +37,14 @@ def interactions(draw):
 def ways(clicks):
     """Yield every way to write and read, and whether types of ids survive by themselves."""
     frame = clicks.to_frame()
-    yield True, lambda **labels: load_frame(frame, **labels)
-    yield True, lambda **labels: load_frame(frame.to_dict("records"), **labels)
+    yield True, lambda **labels: Interactions.from_frame(frame, **labels)
+    yield True, lambda **labels: load(frame.to_dict("records"), **labels)
     with tempfile.TemporaryDirectory() as folder:
         for index in (False, True):  # as pandas does it by default
             frame.to_csv(f"{folder}/a.csv", index=index)
-            yield False, lambda **labels: load_csv(f"{folder}/a.csv", **labels)
+            yield False, lambda **labels: load(f"{folder}/a.csv", **labels)
         frame.to_parquet(f"{folder}/a.parquet")
-        yield True, lambda **labels: load_parquet(f"{folder}/a.parquet", **labels)
+        yield True, lambda **labels: load(f"{folder}/a.parquet", **labels)
 
 
 @pytest.mark.long

@@ -1,8 +1,10 @@
 """Damaged files of every format are read or refused: no other error, no crash, bounded memory."""
 
+import csv
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from damage import damaged
 from scipy import sparse
@@ -95,8 +97,8 @@ def tables(path):
 
 def trec(path):
     lists = se.evaluate_model(MODEL, HOLDOUT, "ndcg@5", keep="lists").rankings
-    se.trec.write_run(lists, path.with_name("run.txt"))
-    se.trec.write_qrels(se.Relevance.from_csr(HOLDOUT.validation), path.with_name("qrels.txt"))
+    se.trec.write_run(lists, path.with_name("a.run"))
+    se.trec.write_qrels(se.Relevance.from_csr(HOLDOUT.validation), path.with_name("a.qrels"))
 
 
 def evaluated(*names):
@@ -148,7 +150,7 @@ FORMATS = {
         ("t/recs.parquet", "t/truth.parquet"),
         (tables, evaluated("recs.parquet", "truth.parquet")),
     ),
-    **dict.fromkeys(("t/run.txt", "t/qrels.txt"), (trec, evaluated("run.txt", "qrels.txt"))),
+    **dict.fromkeys(("t/a.run", "t/a.qrels"), (trec, evaluated("a.run", "a.qrels"))),
     "sweep/sweep.jsonl": (saved_sweep, resume),
     "negatives.txt": (
         text(f"({u},{u % 30})\t{(u + 3) % 30}\t{(u + 5) % 30}\n" for u in range(40)),
@@ -187,3 +189,31 @@ def test_a_damaged_file_is_read_or_refused(file, tmp_path, tries):
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / TO_MIB
     assert grown < MORE_MEMORY, f"{grown:.0f} MiB more at the peak"
     assert {one for one in tmp_path.rglob("*") if one.is_file()} == files
+
+
+QUOTED = FRAME.assign(user='u,"' + FRAME["user"].astype(str), title='a "film"\nin two lines')
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("frame", [FRAME, QUOTED], ids=["plain", "quoted"])
+def test_a_damaged_csv_has_the_rows_that_pandas_reads(frame, end, tmp_path, tries):
+    whole = frame.head(60).to_csv(index=False, lineterminator=end).encode()
+    path = tmp_path / "a.csv"
+    n_read = 0
+    for random in tries:
+        path.write_bytes(damaged(random, whole))
+        try:
+            found = load(path)
+        except se.InvalidFileError:  # which names the file
+            continue
+        n_read += 1
+        ids = found.to_frame()[["user", "item"]].astype(str)
+        try:
+            text = pd.read_csv(path, dtype=str, na_filter=False, encoding_errors="replace")
+        except pd.errors.ParserError:  # a quote is open in the last line
+            with path.open(errors="replace", newline="") as file:
+                names, *cells = [row for row in csv.reader(file) if row]
+            text = pd.DataFrame(cells, columns=names)
+        columns = [found.recognized.get(role, role) for role in ("user", "item")]
+        assert ids.to_numpy().tolist() == text[columns].to_numpy().tolist(), tries
+    assert n_read or tries.seconds == 0

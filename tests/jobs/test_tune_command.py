@@ -30,7 +30,7 @@ def test_searches_and_tests(command, log, tmp_path):
     status, printed, said = command(*words, "--progress")
     assert status == 0, said
     assert "tune: 100%" in said
-    whole = se.split.random(se.datasets.load_csv(log), fraction=0.25, seed=2)
+    whole = se.split.random(se.datasets.load(log), fraction=0.25, seed=2)
     outcome = search((whole, se.split.random(whole.train, fraction=0.25, seed=2)), seed=2)
     lines = printed.splitlines()
     assert lines[0].split() == ["trial", "best", *PARAMETERS, "best_iteration", *METRICS, "seconds"]
@@ -56,7 +56,7 @@ def test_searches_and_tests(command, log, tmp_path):
 
 
 def test_samples_and_cuts_in_three(command, log, tmp_path):
-    clicks = se.datasets.load_csv(log, timestamp="timestamp")
+    clicks = se.datasets.load(log, timestamp="timestamp")
     temporal = ("--method", "temporal", "--timestamp", "timestamp")
     cuts = ("--at", "2019-11-24", "--test-at", "2019-12-01", "--gap", "1D")
     by_date = se.split.temporal(clicks, at="2019-11-24", test="2019-12-01", gap="1D")
@@ -85,12 +85,11 @@ def test_samples_and_cuts_in_three(command, log, tmp_path):
 
 
 def test_takes_a_given_test_part(command, log, tmp_path):
-    pairs = se.datasets.load_csv(log).to_frame().drop_duplicates(["user", "item"])
+    pairs = se.datasets.load(log).to_frame().drop_duplicates(["user", "item"])
     files = (tmp_path / "train.csv", tmp_path / "test.csv")
     for path, part in zip(files, (pairs[::2], pairs[1::2]), strict=True):
         part.to_csv(path, index=False)
-    one, other = se.datasets.load_parts(*files)
-    whole = se.split.Holdout(one.matrix(), other.matrix(), one.users, one.items)
+    whole = se.Holdout.from_frames(*files)
     words = (*files, *SMALL, "--method", "leave-k-out", "--n", 3, "--out", tmp_path / "o")
     printed = command("tune", *words, "--format", "json")[1]
     outcome = search((whole, se.split.leave_k_out(whole.train, k=3)))

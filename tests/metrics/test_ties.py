@@ -103,13 +103,14 @@ def test_a_convention_orders_equal_scores_wherever_they_are_opened(
 ):
     frame = pd.DataFrame({"user": ["q"] * 3, "item": ["d1", "d2", "d3"], "score": [1.0] * 3})
     truth = pd.DataFrame({"user": ["q"], "item": ["d3"]})
-    (tmp_path / "run").write_text("".join(f"q Q0 d{n} {n} 1.0 t\n" for n in (1, 2, 3)))
-    (tmp_path / "qrels").write_text("q 0 d3 1\n")
+    (tmp_path / "a.run").write_text("".join(f"q Q0 d{n} {n} 1.0 t\n" for n in (1, 2, 3)))
+    (tmp_path / "a.qrels").write_text("q 0 d3 1\n")
     frame.to_csv(tmp_path / "recs.csv", index=False)
     frame.to_parquet(tmp_path / "recs.parquet")
     truth.to_parquet(tmp_path / "truth.parquet")
     run, qrels, csv, *parquet = (
-        tmp_path / name for name in ("run", "qrels", "recs.csv", "recs.parquet", "truth.parquet")
+        tmp_path / name
+        for name in ("a.run", "a.qrels", "recs.csv", "recs.parquet", "truth.parquet")
     )
     metric = "ndcg" if expected is None else "mrr"
     if expected is None:  # the expectation over all orders

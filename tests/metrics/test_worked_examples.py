@@ -85,8 +85,9 @@ def close_to(value, library):
 @pytest.fixture(scope="module")
 def sides(gowalla):
     """Return the training data and the relevant items of the real split."""
-    train, validation = se.datasets.load_parts(gowalla / "train.txt", gowalla / "test.txt")
-    return train.matrix(), validation.matrix()
+    files = (gowalla / "train.txt", gowalla / "test.txt")
+    holdout = se.Holdout.from_frames(*map(se.datasets.load_adjacency, files))
+    return holdout.train, holdout.validation
 
 
 def figures(gowalla, library):

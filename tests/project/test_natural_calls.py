@@ -94,10 +94,8 @@ def test_threads_may_use_a_name_first_at_the_same_time():
 
 LISTS = {"ann": ["x", "y", "z"], "bob": ["z", "q"]}
 HELD = pd.DataFrame({"user": ["ann", "bob", "bob"], "item": ["y", "z", "w"]})
-WIDE = pd.DataFrame(
-    {"user": [*LISTS], "rec_1": ["x", "z"], "rec_2": ["y", "q"], "rec_3": ["z", None]}
-)
-SCORED = pd.DataFrame({"score_1": [0.9, 0.8], "score_2": [0.5, 0.4]}).join(WIDE)
+PAIRS = {user: [(item, 0.5 - n) for n, item in enumerate(row)] for user, row in LISTS.items()}
+SERIES = {user: pd.Series(dict(row)) for user, row in PAIRS.items()}
 NESTED = pd.DataFrame({"user": [*LISTS], "recs": [*LISTS.values()]})
 HIDDEN = pl.from_pandas(pd.DataFrame({"user": [*LISTS, "eve"], "recs": [*LISTS.values(), ["y"]]}))
 NUMBERS = sparse.csr_matrix([[0, 1, 0, 0, 0], [0, 0, 1, 0, 1]])
@@ -112,13 +110,12 @@ FAISS = np.array([[0, 1, 2], [2, 3, -1]])
         (LISTS, {"ann": ["y"], "bob": ["z", "w"]}),
         (LISTS, {"ann": {"y": 1, "q": 0}, "bob": {"z": 1, "w": 1}}),
         ({**LISTS, "eve": []}, HELD),
-        *((frame, HELD) for frame in (WIDE, pl.from_pandas(WIDE), pa.Table.from_pandas(WIDE))),
-        (pl.from_pandas(WIDE).lazy(), HELD),
-        (pl.from_pandas(WIDE).lazy().cast(pl.Categorical), HELD),
+        *((scored, HELD) for scored in (PAIRS, SERIES, {**PAIRS, "bob": SERIES["bob"]})),
+        ({**PAIRS, "eve": []}, HELD),
+        (LISTS, {"ann": [("y", 1), ("q", 0)], "bob": pd.Series({"z": 1, "w": 1})}),
+        ({user: pd.Series(row) for user, row in LISTS.items()}, HELD),
         (HIDDEN.lazy().with_columns(pl.when(pl.col("user") != "eve").then("recs")), HELD),
-        (SCORED, HELD),
         *((frame, HELD) for frame in (NESTED, pl.from_pandas(NESTED), pa.table(NESTED))),
-        (se.Rankings.from_frame(WIDE), HELD),
         (se.Rankings.from_topk([*LISTS.values()], users=[*LISTS]), HELD),
         (se.Rankings.from_topk(LISTS), HELD),
         (se.Rankings.from_topk(FAISS, users=[*LISTS], items=["x", "y", "z", "q"]), HELD),
@@ -139,10 +136,34 @@ def test_refuses_lists_that_name_users_if_the_other_side_numbers_them():
     with raises(InvalidDataError):
         se.evaluate({"ann": "xyz"}, HELD, "ndcg@3")
     for mixed in ([1, "x"], [2**63, 1]):
-        with pytest.raises(InvalidDataError, match="the lists cannot be read"):
+        with raises(InvalidDataError):
             se.evaluate(pd.DataFrame({"user": ["ann"], "recs": [mixed]}), HELD, "ndcg@3")
     with raises(InvalidDataError, hint=None):
         se.evaluate(se.Rankings.from_topk([[0], [1]], users=[5, 9]), NUMBERS[[0, 1, 1]], "mrr")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        [(1, 5), (2, 4)],
+        [(0.9, 1), (0.8, 2)],
+        pd.Series([5, 4], index=[1, 2]),
+        pd.Series([0.5, 0.4]),
+    ],
+)
+def test_numbers_that_could_be_items_or_scores_are_an_error(row):
+    for sides in (({"u": row}, {"u": [1]}), ({"u": [1]}, {"u": row})):
+        with raises(InvalidDataError):
+            se.evaluate(*sides, "mrr")
+    with raises(InvalidDataError):
+        se.evaluate({"u": [1]}, {"u": [1]}, "mrr", candidates={"u": row})
+
+
+def test_pairs_of_whole_numbers_and_scores():
+    truth = {"u": [1], "v": [2]}
+    for row in ([(1, 0.9), (2, 0.8)], pd.Series({1: 0.9, 2: 0.8})):
+        run = {"u": row, "v": {2: 0.7}}
+        assert se.evaluate(run, truth, "mrr", candidates=run)["mrr"] == 1
 
 
 def test_splits_take_frames_and_files(tmp_path):
@@ -242,8 +263,6 @@ def test_wrong_forms_show_the_right_one(model, holdout, tmp_path):
         lambda: se.plots.differences({"a": ev}, "ndcg@10"),
         lambda: se.write_report({"a": ev}, tmp_path / "report.pdf"),
         lambda: se.cross_validate(holdout, {"a": {}}, "ndcg@10", seeds=1),
-        lambda: se.evaluate(pd.Series({"u": ["a"]}), {"u": ["a"]}, "mrr"),
-        lambda: se.evaluate({"u": ["a"]}, pd.DataFrame({"user": ["u"], "item": [["a"]]}), "mrr"),
         lambda: se.evaluate_model(model, holdout, "ndcg@10", memory="a lot"),
     ):
         with raises(se.SparseEvalError):
@@ -317,11 +336,86 @@ def test_groups_in_tables(model, holdout):
 
 
 def test_ids_of_other_dtypes_are_compared_exactly():
-    mixed = pd.DataFrame({"user": [2, "b", 1.5, "a", (1, 2)], "item": 1})
-    assert list(se.Interactions.from_frame(mixed).users) == [1.5, 2, "a", "b", (1, 2)]
     train = pd.DataFrame({"user": [1, 2, 1], "item": [1, 2, 2]})
     held_out = pd.DataFrame({"user": [2.0], "item": [1]})
     assert list(se.Holdout.from_frames(train, held_out).users) == [1, 2]
-    lists = pd.DataFrame({"user": [2**53 + 1, 7], "item": ["x", "x"], "rank": [1, 1]})
-    truth = pd.DataFrame({"user": [float(2**53), 7.0], "item": ["x", "x"]})
+    lists = pd.DataFrame({"user": [2**52 + 1, 7], "item": ["x", "x"], "rank": [1, 1]})
+    truth = pd.DataFrame({"user": [2.0**52, 7.0], "item": ["x", "x"]})
     assert se.evaluate(lists, truth, "mrr")["mrr"] == 0.5
+
+
+VECTORS = pd.DataFrame({"item": [3, 1, 0, 2], "x": [1.0, 1, 1, 0], "y": [1.0, 0, 0, 1]})
+GROUPS = pd.DataFrame({"item": [3, 1, 0, 2], "group": [2, 1, 3, 1]})
+CHANCES = pd.DataFrame({"item": [3, 1, 0, 2], "p": [0.2, 0.1, 0.3, 0.5]})
+
+
+@pytest.mark.parametrize(
+    ("argument", "table", "metric"),
+    [
+        ("vectors", VECTORS, "diversity(similarity=vectors)@3"),
+        ("groups", GROUPS, "categorical_diversity@3"),
+        ("groups", GROUPS.astype({"group": str}), "categorical_diversity@3"),
+        ("propensity", CHANCES, "recall(weights=ips)@3"),
+    ],
+)
+def test_tables_of_items_are_matched_by_their_item_column(argument, table, metric):
+    """In any order of the rows, whose numbers no one reads."""
+    lists, truth = {1: [0, 1, 2], 2: [2, 3, 0]}, {1: [0], 2: [3]}
+    by_id = table.set_index("item")
+    forms = [table, table.sort_values("item"), table.set_axis([4, 1, 3, 2]), by_id]
+    forms += [pl.from_pandas(table), table.sample(frac=1, random_state=0)]
+    forms += [by_id.iloc[:, 0]] if len(by_id.columns) == 1 else []
+    values = {
+        se.evaluate(lists, truth, metric, items=se.ItemData(**{argument: form}))[metric]
+        for form in forms
+    }
+    assert len(values) == 1
+
+
+def test_sources_that_would_be_misread_show_the_next_call(tmp_path):
+    whole, floats, open_, numbers = (tmp_path / f"{name}.csv" for name in "abcd")
+    whole.write_text("user,item\n1,10\n2,11\n")
+    floats.write_text("user,item\n1.0,10\n2.0,11\n")
+    open_.write_text("user,item,timestamp\n1,10,1700000000\n3,12,\n")
+    numbers.write_text("34,103,1705853490\n35,104,1705853491\n")
+    objects = tmp_path / "a.json"
+    objects.write_text('[{"user": 1, "item": 2}]')
+    frame = pd.DataFrame({"user": [1, 1], "item": [1, 2]})
+    dates = pd.to_datetime(["2024-01-01", "2024-01-02"])
+    for source in (
+        floats,
+        [whole, floats],
+        open_,
+        numbers,
+        objects,
+        frame.assign(timestamp=["1700000000", "1700000001"]),
+        frame.assign(timestamp=["31.12.2023", "1.1.2024"]),
+        frame.assign(timestamp=dates.to_period("D")),
+        frame.set_index(pd.Index(dates, name="timestamp")),
+        frame.set_index("user"),
+        [(1, 2), (3, 4)],
+    ):
+        with raises((InvalidDataError, se.errors.InvalidFileError)):
+            se.datasets.load(source)
+    for lists, truth in (
+        ([(0, 5, 2), (1, 7, 3)], sparse.csr_matrix(np.eye(8)[:2])),
+        (frame, {1: [2]}),
+        (frame.assign(rank=[0, 1]), {1: [2]}),
+        (np.array([[1, 2]]), sparse.csr_matrix([[0, 1, 1]])),
+        ([[1, 2]], [[1]]),
+        ({}, {1: [2]}),
+    ):
+        with raises(InvalidDataError):
+            se.evaluate(lists, truth, "mrr")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_list_of_files_is_one_table(tmp_path, suffix):
+    lists = pd.DataFrame({"user": [1, 1, 2], "item": [10, 11, 12], "rank": [1, 2, 1]})
+    paths = [tmp_path / f"{number}.{suffix}" for number in range(2)]
+    for path, part in zip(paths, (lists[:2], lists[2:]), strict=True):
+        part.to_csv(path, index=False) if suffix == "csv" else part.to_parquet(path)
+    truth = {1: [11], 2: [12]}
+    for options in ({}, {"memory": "64MB"}):
+        assert se.evaluate(paths, truth, "mrr", **options)["mrr"] == 0.75
+    assert se.evaluate(truth, paths, "recall")["recall"] == 0.75

@@ -112,9 +112,7 @@ def test_files_and_folders_keep_their_permissions(tmp_path):
 
 
 READERS = {
-    "load_csv": se.datasets.load_csv,
-    "load_parquet": se.datasets.load_parquet,
-    "load_npz": se.datasets.load_npz,
+    **{name: partial(se.datasets.load, format=name) for name in ("csv", "parquet", "npz")},
     "load_movielens": se.datasets.load_movielens,
     "load_mind": se.datasets.load_mind,
     "load_adjacency": se.datasets.load_adjacency,
@@ -149,7 +147,7 @@ def test_names_that_pandas_and_pyarrow_read_otherwise(tmp_path, monkeypatch, fol
     ev.to_parquet(f"{folder}/a.parquet")
     assert min(Path(folder, name).stat().st_size for name in ("a.csv", "a.parquet")) > 500
     CLICKS.to_frame().to_parquet(Path(folder).absolute() / "clicks.parquet")
-    assert len(se.datasets.load_parquet(f"{folder}/clicks.parquet")) == len(CLICKS)
+    assert len(se.datasets.load(f"{folder}/clicks.parquet")) == len(CLICKS)
     assert [path.name for path in tmp_path.iterdir()] == [folder]
 
 

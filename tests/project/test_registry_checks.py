@@ -188,9 +188,9 @@ def interactions(lists, held, _):
 
 def in_trec(lists, held, folder):
     rankings, relevance = objects(lists, held, folder)
-    se.trec.write_run(rankings, folder / "run")
-    se.trec.write_qrels(relevance, folder / "qrels")
-    return folder / "run", folder / "qrels"
+    se.trec.write_run(rankings, folder / "a.run")
+    se.trec.write_qrels(relevance, folder / "a.qrels")
+    return folder / "a.run", folder / "a.qrels"
 
 
 FORMS = {

@@ -156,7 +156,7 @@ CALLS = {
         partial(se.trec.write_qrels, path="a.qrels"), {"relevance": Relevance.from_csr(MATRIX)}
     ),
     "read_run": (se.trec.read_run, {"path": "nowhere"}),
-    "load": (se.datasets.load, {"path": "nowhere"}),
+    "load": (se.datasets.load, {"source": "nowhere"}),
     "Evaluation.load": (se.Evaluation.load, {"path": "nowhere"}),
     "register_metric": (se.register_metric, {"name": "another", "description": "of no use"}),
 }  # fmt: skip

@@ -81,13 +81,6 @@ def test_random_baseline_is_that_of_the_source():
         again(ev).random("coverage@2")
 
 
-def test_users_with_labels_of_any_type_are_pickled():
-    labels = [1, "a", ("b", 2), b"c", 2.5]
-    ev = some(5, labels=labels)
-    same_everything(ev, again(ev))
-    assert again(ev).users.tolist() == labels
-
-
 @pytest.mark.parametrize("users", ["csv", "parquet"])
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
 def test_labels_and_what_was_remembered_come_back(users, labels, tmp_path):
@@ -127,8 +120,6 @@ def test_what_cannot_be_saved_leaves_what_was(tmp_path):
     for options in ({"table": "xlsx"}, {"about": {"loss": math.nan}}, {"about": 3}):
         with raises(InvalidDataError):
             ev.save(tmp_path, **options)
-    with raises(InvalidDataError):
-        make([*range(29), "x"]).save(tmp_path)
     assert content_of(tmp_path) == before
 
 

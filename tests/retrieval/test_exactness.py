@@ -89,10 +89,11 @@ def test_lists_of_every_length(f):
 @pytest.mark.long
 @pytest.mark.slow
 def test_real_factors(gowalla):
-    train, test = se.datasets.load_parts(gowalla / "train.txt", gowalla / "test.txt")
+    files = (gowalla / "train.txt", gowalla / "test.txt")
+    holdout = se.Holdout.from_frames(*map(se.datasets.load_adjacency, files))
     with np.load(gowalla / "als64.npz", allow_pickle=False) as model:
         factors = model["user_factors"], model["item_factors"]
-    case = Case(*factors, 20, train.matrix().csr, test.matrix().csr)
+    case = Case(*factors, 20, holdout.train.csr, holdout.validation.csr)
     some = np.random.default_rng(8).permutation(len(case.users))[:300]
     sides = {name: getattr(case, name)[some] for name in ("users", "seen", "held_out")}
     sampled = replace(case, **sides)

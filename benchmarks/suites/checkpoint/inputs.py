@@ -30,8 +30,9 @@ class Factors(NamedTuple):
 
 @cache
 def gowalla(folder: Path) -> Data:
-    train, test = se.datasets.load_parts(folder / "train.txt", folder / "test.txt")
-    return Data(single(train.matrix()), single(test.matrix()))
+    files = (folder / "train.txt", folder / "test.txt")
+    holdout = se.Holdout.from_frames(*map(se.datasets.load_adjacency, files))
+    return Data(single(holdout.train), single(holdout.validation))
 
 
 @cache

@@ -1,5 +1,6 @@
 """Read the data of the tables in the authors' formats; write toys in the same formats."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -35,19 +36,21 @@ def ncf(folder: Path) -> Data:
 
 
 def adjacency(folder: Path, *files: str) -> Data:
-    paths = (folder / file for file in files)
-    return Data(*map(by_number, se.datasets.load_parts(*paths, format="adjacency")))
+    parts = (se.datasets.load_adjacency(folder / file) for file in files)
+    holdout = se.Holdout.from_frames(*parts)
+    return Data(
+        *(by_number(part.csr, holdout.items) for part in (holdout.train, holdout.validation))
+    )
 
 
-def by_number(part: se.Interactions) -> sparse.csr_matrix:
+def by_number(part: sparse.csr_matrix, items: Sequence[int]) -> sparse.csr_matrix:
     """Return the matrix whose columns are the item numbers of the files, used or not.
 
     The files of SpectralCF leave out an eighth of the numbers, which count as items in TF-IDF.
     """
-    numbers = np.asarray(part.items, np.int64)
-    columns, users = numbers[part.item_codes], part.user_codes
-    shape = (part.n_users, int(numbers.max()) + 1)
-    return sparse.csr_matrix((np.ones(len(users)), (users, columns)), shape)
+    numbers, pairs = np.asarray(items, np.int64), part.tocoo()
+    shape = (part.shape[0], int(numbers.max()) + 1)
+    return sparse.csr_matrix((pairs.data, (pairs.row, numbers[pairs.col])), shape)
 
 
 #: The training and test files of the tables in the adjacency format.

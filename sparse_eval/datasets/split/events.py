@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from ...core.types import Booleans, Floats, Hashes, Integers, PathLike, SparseInput
     from ...inputs.axes import Axis
+    from ...inputs.cells import TimeUnit
     from ...inputs.tables import FrameLike
-    from ..times import TimeUnit
 
 #: What to do with held-out events whose pair is known from before.
 Repeats = Literal["drop", "keep"]

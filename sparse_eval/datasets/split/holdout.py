@@ -15,10 +15,11 @@ from ...core.files import as_path, make_folder, remove, replacing_together
 from ...core.saved_arrays import read_arrays
 from ...errors import InvalidDataError, InvalidFileError
 from ...inputs.columns import USUAL
+from ...inputs.files import naming
 from ...inputs.labelled import LabelledMatrix, SplitPart, matrix_labels
 from ...inputs.npy import read_sparse, reading_npz
-from ...inputs.text import naming
-from ..interactions import label_array
+from ..interactions import Interactions, label_array, with_common_labels
+from ..load import load
 from ..times import time_text
 
 if TYPE_CHECKING:
@@ -394,21 +395,25 @@ class Holdout:
 
         Parameters
         ----------
-        train, validation : frame, path or Interactions
-            Read as in `sparse_eval.datasets.load`, with one numbering of users and items.
-        test : frame, path or Interactions, optional
+        train, validation : path, frame, list of paths and frames, or Interactions
+            Read as in `sparse_eval.datasets.load`, whose other options can be used before:
+            ``from_frames(load(train, sep=";"), load(validation, sep=";"))``.
+        test : as `train`, optional
             The third part.
         user, item, value : hashable, optional
-            The columns of frames and files, as in `Interactions.from_frame`.
+            The columns of tables, as in `Interactions.from_frame`.
 
         Returns
         -------
         Holdout
+            With one numbering of users and items. Whole numbers from text files become text if
+            another part has text as ids. Parts without labels (``.npz``) are matched by row and
+            column, and smaller ones are padded.
 
         Raises
         ------
-        InvalidDataError
-            If a part cannot be read, or ids are text in one frame and numbers in another.
+        InvalidDataError, InvalidFileError
+            If a part cannot be read, or ids are text in one part and numbers in another.
 
         Examples
         --------
@@ -418,11 +423,14 @@ class Holdout:
         >>> Holdout.from_frames(train, validation)
         Holdout(2 users × 2 items, 2 train + 1 validation pairs)
         """
-        from ..load import load_parts
-
-        given = [train, validation] if test is None else [train, validation, test]
-        parts = load_parts(*given, user=user, item=item, value=value)
-        train, validation, *tests = (part.matrix() for part in parts)
+        parts = [
+            part
+            if isinstance(part, Interactions)
+            else load(part, user=user, item=item, value=value)
+            for part in (train, validation, test)
+            if part is not None
+        ]
+        train, validation, *tests = (part.matrix() for part in with_common_labels(*parts))
         return cls(train, validation, test=tests[0] if tests else None)
 
     @classmethod
