@@ -22,6 +22,7 @@ that workers can return them.
 from __future__ import annotations
 
 import operator
+import re
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -148,8 +149,11 @@ class InvalidFileError(SparseEvalError):
 
 
 def shown(path: object) -> str:
-    """Return a path as one line of printable characters."""
-    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in str(path))
+    """Return a path as one line of printable characters, and a URI without its secrets."""
+    text = str(path)
+    if "://" in text:  # s3://key:secret@bucket, abfs://…?sig=…
+        text = re.sub("(?<=://)[^/@]*:[^/@]*@", "", text.partition("?")[0])
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 
 
 def _in_a_line(message: str) -> str:

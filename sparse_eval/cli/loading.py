@@ -527,7 +527,7 @@ def _number_or_text(text: str | None) -> int | str | None:
 
 def is_split(path: Path) -> bool:
     """Return whether a path is a folder that `split` wrote."""
-    return path.is_dir() and (path / "train.npz").exists()
+    return Path(path).is_dir() and Path(path, "train.npz").exists()
 
 
 def check_inputs_are_kept(inputs: Iterable[Path | None], outputs: Iterable[Path]) -> None:
@@ -535,7 +535,7 @@ def check_inputs_are_kept(inputs: Iterable[Path | None], outputs: Iterable[Path]
 
     A folder that is read stands for the parts of a split in it.
     """
-    given = [path for path in inputs if path is not None and path.exists()]
+    given = [Path(path) for path in inputs if path is not None and Path(path).exists()]
     files = [file for path in given for file in (files_of_split(path) if path.is_dir() else [path])]
     for output in outputs:
         if output.exists() and any(file.exists() and output.samefile(file) for file in files):

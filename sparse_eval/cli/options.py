@@ -43,6 +43,7 @@ from ..core.arguments import check_bytes
 from ..core.files import as_path
 from ..core.formatting import records, text_of_frame
 from ..errors import InvalidDataError
+from ..inputs.files import is_uri
 from .messages import FLAGS
 from .terminal import LINE, QUIET, echo, leaves, note
 
@@ -94,8 +95,10 @@ def folder(word: str | Path) -> Path:
     return path(word)
 
 
-def file(word: str | Path) -> Path:
-    """Return the path of an input; ``-`` is a copy of standard input, by default of CSV."""
+def file(word: str | Path) -> Any:
+    """Return the path of an input, or its URI; ``-`` is a copy of standard input, of CSV."""
+    if is_uri(word):
+        return word
     if str(word) != "-":
         return path(word)
     place = tempfile.mkdtemp(prefix="sparse_eval_")

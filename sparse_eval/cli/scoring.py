@@ -179,7 +179,7 @@ class Parts:
 
     def name(self) -> str:
         """Return the name of the split: of its folder, or of its validation part."""
-        return (self.split or self.validation or Path()).absolute().name
+        return Path(shown(self.split or self.validation or "")).absolute().name
 
     def holdout(self, loading: Loading, candidates: Path | None) -> Holdout:
         """Read the data; the options of loading may be for the candidates."""
@@ -356,7 +356,7 @@ def evaluate(
     from ..evaluation.evaluate import evaluate as evaluate_lists
     from ..metrics import convention_named
 
-    recording.split = validation.absolute().name
+    recording.split = Path(shown(validation)).absolute().name
     measuring.protocol()  # raises before files are read, which takes long
     rankings, averaged = tables.lists(lists, convention_named(measuring.convention).ties)
     protocol = measuring.protocol(
@@ -385,7 +385,7 @@ def evaluate(
     if not per_user or printing.for_people or out is not None:
         data = f"train {train}, " * bool(train) + f"validation {validation}, lists {lists}"
         printing.evaluation(ev, out, data=data)  # csv and json hold one table
-    name = escaped(lists.stem)
+    name = escaped(Path(shown(lists)).stem)
     recording.leave({name: ev}, name, {"file": escaped(lists)})
     fail_if_under(bounds, means, str(lists))
 

@@ -385,7 +385,7 @@ def train(
             return None
         if resume:
             return f"checkpoints so far are in {checkpoints}; repeat the command to continue"
-        score = f"score {checkpoints}" + (f" --split {input}" if input.is_dir() else "")
+        score = f"score {checkpoints}" + (f" --split {input}" if Path(input).is_dir() else "")
         return f"checkpoints so far are in {checkpoints}; compare them with: sparse-eval {score}"
 
     leaves(left)

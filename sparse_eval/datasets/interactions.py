@@ -12,7 +12,7 @@ import pandas as pd
 
 from ..core.arguments import check_choice, check_number, check_whole
 from ..core.csr import coordinates, sort_pairs, summed_csr
-from ..errors import InvalidDataError
+from ..errors import InvalidDataError, shown
 from ..inputs.axes import Axis
 from ..inputs.cells import UNDATED
 from ..inputs.columns import USUAL, describe_columns
@@ -514,7 +514,7 @@ def read_interactions(
     rows = read_rows(table, columns, users=users, items=items, keep=types)
     n_rows = len(rows.user_codes)
     if rows.numbers is not None:
-        where = "" if table.where is None else f"{table.where}: "
+        where = "" if table.where is None else f"{shown(table.where)}: "
         n_zeros = n_rows - int(np.count_nonzero(rows.numbers))
         columns.warn_of_zeros("value", n_zeros, n_rows, where)
     values = np.ones(n_rows) if rows.numbers is None else rows.numbers

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.files import as_input
-from ..errors import InvalidDataError, InvalidFileError
+from ..errors import InvalidDataError, InvalidFileError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,17 +123,22 @@ def find_files(path: PathLike) -> tuple[list[File], str]:
 
 def _find_remote(uri: str) -> tuple[list[File], str]:
     """Return the files that a URI names: one, or all tables below it."""
+    import pyarrow as pa
     from pyarrow import fs
 
-    with naming(uri):
+    try:
         system, base = fs.FileSystem.from_uri(uri)
+    except pa.ArrowException as error:
+        reason = str(error).replace(uri, shown(uri))
+        raise InvalidFileError(f"cannot be opened ({reason})", uri) from None
+    with naming(uri):
         info = system.get_file_info(base)
         if info.type == fs.FileType.NotFound:
             raise FileNotFoundError
         if info.type == fs.FileType.File:
             return [File(base, system, uri)], str(Path(base).parent)
         below = system.get_file_info(fs.FileSelector(base, recursive=True))
-    root = uri.partition("?")[0].rstrip("/")
+    root = shown(uri).rstrip("/")
     found = []
     for one in sorted(below, key=lambda one: one.path):
         name = one.path[len(base) :].lstrip("/")

@@ -29,7 +29,7 @@ from urllib.parse import unquote
 from ..core.arguments import check_choice
 from ..core.arrays import describe
 from ..core.messages import warn
-from ..errors import InvalidDataError
+from ..errors import InvalidDataError, shown
 from .cells import as_numbers, decoded, is_text, kind_of_type, plain_type
 from .columns import USUAL, choose_columns, role_of
 from .files import File, find_files, in_arrow, naming, one_format
@@ -466,7 +466,7 @@ class CsvPart(Part):
         self.n_skipped = n_skipped
         if n_skipped:
             lines = "line" if n_skipped == 1 else "lines"
-            message = f"skipped {n_skipped} malformed {lines} of {self.where}"
+            message = f"skipped {n_skipped} malformed {lines} of {shown(self.where)}"
             warn(message, SkippedLinesWarning)
         for batch in rows.to_batches():
             yield {role: batch.column(name) for role, name in stored.items()}

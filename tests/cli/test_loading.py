@@ -1,5 +1,7 @@
 """Test how commands read interactions, and what they report about it."""
 
+import pytest
+
 import sparse_eval as se
 
 #: Options of a quick training.
@@ -93,3 +95,41 @@ def test_types_of_events_have_weights(command, tmp_path):
     assert (holdout.train.csr + holdout.validation.csr).toarray().tolist() == [[1, 5], [5, 1]]
     said = command(*words, "--events", "view=1", "--events", "buy")[2]
     assert "--events: give a weight for each type" in said
+
+
+URIS = (
+    "split {c} --out {out}",
+    "run {a} {b} -m ndcg@5 --factors 2 --iterations 1 --out {out}",
+    "train {a} --validation {b} -m ndcg@5 --factors 2 --iterations 1 --out {out}.npz",
+    "tune {c} -m ndcg@5 --factors 2 --iterations 1 --trials 1 --out {out}",
+    "evaluate {lists} {b} --train {a} -m mrr --out {out}",
+    "score {model} --train {a} --validation {b} -m ndcg@5 --out {out}",
+    "recommend {model} {a} -k 2",
+)
+
+
+@pytest.mark.parametrize("words", URIS, ids=[words.split()[0] for words in URIS])
+def test_every_command_reads_uris(command, tmp_path, words):
+    clicks = se.datasets.synthetic(n_users=60, n_items=40, seed=0).to_frame()
+    lists = clicks[["user", "item"]].drop_duplicates().assign(score=1.0)
+    frames = {"c": clicks, "a": clicks[:450], "b": clicks[450:], "lists": lists}
+    for name, frame in frames.items():
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    model = se.baselines.popularity(clicks[:450])
+    se.save_model(model, tmp_path / "model.npz")
+    printed = []
+    for place in ("", "file://"):
+        paths = {name: f"{place}{tmp_path}/{name}.csv" for name in frames}
+        paths |= {"out": tmp_path / f"out{place[:4]}", "model": tmp_path / "model.npz"}
+        status, output, said = command(*words.format(**paths).split())
+        assert status == 0, said
+        printed.append(output.replace(str(paths["out"]), "OUT"))
+    assert printed[0] == printed[1]
+
+
+def test_secrets_of_uris_are_not_shown(command, tmp_path):
+    for uri in ("foo://key:SECRET@bucket/a.csv", "s3://key:SECRET@/%zz?sig=SECRET"):
+        for words in (("split", uri, "--out", tmp_path), ("evaluate", uri, uri)):
+            status, _, said = command(*words)
+            assert status == 2
+            assert "SECRET" not in said
