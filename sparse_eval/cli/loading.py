@@ -61,7 +61,7 @@ class Loading:
     encoding
         CSV and adjacency: encoding of the text. [utf-8]
     counts
-        Adjacency: whether lines begin with the number of their items, not with a user. [guessed]
+        Adjacency: whether lines begin with the number of their items, not with a user.
     header
         CSV: whether the first line names the columns.
     on_bad_lines

@@ -7,24 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.arguments import check_choice
 from ..core.files import as_input
-from ..core.messages import warn
 from ..errors import InvalidFileError
 from ..inputs.cells import UNDATED, bad_row
-from ..inputs.columns import GuessWarning
-from ..inputs.files import File, naming, read_lines, shorten
+from ..inputs.files import naming, read_lines, shorten
 from ..inputs.rows import encode_texts
-from ..inputs.tables import SkippedLinesWarning, open_table
+from ..inputs.tables import open_table, read_whole
 from .interactions import Interactions, read_interactions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from ..core.types import Integers, PathLike
-
-_MANY = 10  # lines that do not begin with the number of their items, when most others do
 
 
 def load_adjacency(
@@ -46,9 +40,8 @@ def load_adjacency(
     path : str or Path
         The file.
     counts : bool, optional
-        Whether lines begin with the number of their items. By default they do if the first number
-        of every line counts the others, and some number occurs twice (users do not);
-        `Interactions.recognized` then has ``{"user": "line number"}``.
+        Whether lines begin with the number of their items. By default they begin with a user, and
+        it is an error if the first number of nearly every line counts the others.
     encoding : str, optional
         As in `load`.
 
@@ -61,13 +54,8 @@ def load_adjacency(
     InvalidFileError
         If the file cannot be read, or has no interactions. If a line is a single id that contains
         ``,``, ``;``, ``|`` or ``::``: the file has a different separator. If a line does not have
-        the number of items that it begins with.
-
-    Warns
-    -----
-    GuessWarning
-        If every line begins with the number of its items but no number occurs twice, or if nearly
-        every line does. The number was then read as a user.
+        the number of items that it begins with, or nearly every line could have it and `counts` is
+        not given.
 
     See Also
     --------
@@ -103,8 +91,13 @@ def load_adjacency(
     other = pc.and_(pc.equal(sizes, 0), pc.match_substring_regex(first, "[,;|]|::"))
     _check_lines(other, "expected ids separated by spaces, found none", path, lines, numbers)
     is_count = pc.equal(first, pa.array(sizes).cast(pa.large_string()))
-    counted = _begins_with_counts(first, is_count, path, numbers) if counts is None else counts
-    if counted:
+    if counts is None and 10 * pc.sum(is_count).as_py() > 9 * len(lines):
+        raise InvalidFileError(
+            "lines begin with the number of their items, or with a user. Pass counts=True "
+            "(number of items) or counts=False (user)",
+            path,
+        )
+    if counts:
         message = "expected the number of the items at the start"
         _check_lines(pc.invert(is_count), message, path, lines, numbers)
         first = pa.array(numbers).cast(pa.large_string())
@@ -123,7 +116,7 @@ def load_adjacency(
         timestamps=None,
         users=users,
         items=item_labels,
-        recognized={"user": "line number"} if counted else {},
+        recognized={"user": "line number"} if counts else {},
     )
 
 
@@ -133,27 +126,6 @@ def _check_lines(wrong: Any, message: str, path: Path, lines: Any, numbers: Inte
     if place >= 0:
         found = shorten(lines[place].as_py())
         raise InvalidFileError(f"{message}; correct {found}", path, int(numbers[place]) + 1)
-
-
-def _begins_with_counts(first: Any, is_count: Any, path: Path, numbers: Integers) -> bool:
-    """Return whether the lines of a file begin with counts, and warn if they may."""
-    counts = first.filter(is_count)
-    others = np.flatnonzero(~is_count.to_numpy(zero_copy_only=False))
-    if len(others) >= _MANY:
-        return False
-    repeated = len(counts.unique()) < len(counts)
-    if repeated and not len(others):
-        return True
-    doubt = "" if len(others) else "but no number occurs twice, so it could also be a user id"
-    if repeated and len(counts) > _MANY * len(others):
-        doubt = f"except line {numbers[others[0]] + 1} and {len(others) - 1} others"
-    if doubt:
-        warn(
-            f"{path}: each line starts with the number of its items, {doubt}. It was read as a "
-            "user. Set counts=True (number of items) or counts=False (user)",
-            GuessWarning,
-        )
-    return False
 
 
 MIND_FILE = "behaviors.tsv"
@@ -224,11 +196,16 @@ def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "erro
 
     path = as_input(path)
     path = path / MIND_FILE if path.is_dir() else path
-    table, n_skipped = _read_fields(
-        path, dict.fromkeys(_MIND_FIELDS, pa.large_string()), "\t", on_bad_lines
-    )
+    table = open_table(path, format="tsv", header=False, quoted=False, on_bad_lines=on_bad_lines)
+    if len(table.names) != len(_MIND_FIELDS):
+        raise InvalidFileError(f"expected {len(_MIND_FIELDS)} fields in a line", path)
+    rows = read_whole(table, dict(zip(_MIND_FIELDS, table.names, strict=True)))
+    if rows is None:
+        raise InvalidFileError("there are no interactions: all lines are malformed", path)
     with naming(path):
-        user, written, past, shown = (table[name].combine_chunks() for name in _MIND_FIELDS[1:])
+        user, written, past, shown = (
+            rows[name].cast(pa.large_string()).combine_chunks() for name in _MIND_FIELDS[1:]
+        )
         blank = pc.or_(pc.equal(pc.utf8_trim_whitespace(user), ""), pc.equal(shown, ""))
         _check_rows(blank, "a user id and impressions like 'N123-1 N456-0'", user)
         times = _unix_seconds(written)
@@ -249,17 +226,17 @@ def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "erro
     users = user.dictionary_encode()
     pairs = pa.table({"user": users.indices, "past": past, "row": np.arange(len(past))})
     firsts = pairs.group_by(["user", "past"], use_threads=False).aggregate([("row", "min")])
-    rows = np.sort(firsts["row_min"].to_numpy()) if history else np.zeros(0, np.int64)
-    read, read_rows = _words(past.take(pa.array(rows)))
+    firsts_of = np.sort(firsts["row_min"].to_numpy()) if history else np.zeros(0, np.int64)
+    read, read_rows = _words(past.take(pa.array(firsts_of)))
     # Items have numbers in the order in which they first occur in the lines.
-    places = np.concatenate([2 * token_rows, 2 * rows[read_rows] + 1])
+    places = np.concatenate([2 * token_rows, 2 * firsts_of[read_rows] + 1])
     order = np.argsort(places, kind="stable")
     every = pa.concat_arrays([news, read]).take(pa.array(order)).dictionary_encode()
     numbers = np.empty(len(order), np.int64)
     numbers[order] = every.indices.to_numpy()
     user_of = users.indices.to_numpy().astype(np.int64)
     # However often a history is repeated, and however it grows, a pair counts once.
-    known = np.unique(user_of[rows][read_rows] << 32 | numbers[len(news) :])
+    known = np.unique(user_of[firsts_of][read_rows] << 32 | numbers[len(news) :])
     user_codes, user_labels = encode_texts(users.dictionary)
     item_codes, item_labels = encode_texts(every.dictionary)
     return Interactions(
@@ -269,50 +246,9 @@ def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "erro
         timestamps=np.concatenate([times[token_rows], np.full(len(known), UNDATED)]),
         users=user_labels,
         items=item_labels,
-        n_skipped=n_skipped,
+        n_skipped=table.parts[0].n_skipped,
         time_unit="s",
     )._without_unused_labels()
-
-
-def _read_fields(
-    path: Path, types: Mapping[str, Any], sep: str, on_bad_lines: str
-) -> tuple[Any, int]:
-    """Return the fields of a text file without quotes and header, and how many lines were skipped.
-
-    A separator of two characters becomes one, which Arrow can read.
-    """
-    import pyarrow as pa
-    from pyarrow import csv
-
-    check_choice("on_bad_lines", on_bad_lines, ("error", "skip"))
-    skipped: list[Any] = []
-
-    def skip(row: Any) -> str:
-        skipped.append(row.number)
-        return "skip"
-
-    with naming(path):
-        file = File(str(path), None, path)
-        data = pa.input_stream(file.open(), compression=file.compression).read_buffer()
-        if len(sep) > 1:
-            data = pa.py_buffer(data.to_pybytes().replace(sep.encode(), b"\x1f"))
-        table = csv.read_csv(
-            pa.BufferReader(data),
-            csv.ReadOptions(column_names=list(types), use_threads=False, block_size=len(data) + 1),
-            csv.ParseOptions(
-                delimiter=sep if len(sep) == 1 else "\x1f",
-                quote_char=False,
-                invalid_row_handler=skip if on_bad_lines == "skip" else None,
-            ),
-            csv.ConvertOptions(column_types=types, null_values=[], strings_can_be_null=False),
-        )
-    if not len(table):
-        raise InvalidFileError(
-            f"there are no interactions: all {len(skipped)} lines are malformed", path
-        )
-    if skipped:
-        warn(f"skipped {len(skipped)} malformed lines of {path}", SkippedLinesWarning)
-    return table, len(skipped)
 
 
 def _words(texts: Any) -> tuple[Any, Integers]:
@@ -417,12 +353,16 @@ def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactio
             )
         given = dict(zip(_MOVIELENS_ROLES, _MOVIELENS_HEADER, strict=True))
         return replace(read_interactions(table, given), time_unit="s")
-    import pyarrow as pa
-
-    whole = pa.int64()
-    types = dict(zip(_MOVIELENS_ROLES, (whole, whole, pa.float64(), whole), strict=True))
     sep = "::" if path.suffix == ".dat" else "\t"
-    rows, n_skipped = _read_fields(path, types, sep, on_bad_lines)
-    with naming(path):
-        interactions = read_interactions(open_table(rows), {role: role for role in types})
-    return replace(interactions, time_unit="s", n_skipped=n_skipped)
+    table = open_table(
+        path, format="csv", sep=sep, header=False, quoted=False, on_bad_lines=on_bad_lines
+    )
+    if len(table.names) != len(_MOVIELENS_ROLES):
+        raise InvalidFileError(
+            f"expected {len(_MOVIELENS_ROLES)} fields in a line, separated by {sep!r}", path
+        )
+    columns = dict(zip(_MOVIELENS_ROLES, table.names, strict=True))
+    interactions = read_interactions(table, columns)
+    if interactions.users.is_text or interactions.items.is_text:
+        raise InvalidFileError("expected whole numbers as ids of users and items", path)
+    return replace(interactions, time_unit="s")

@@ -63,6 +63,9 @@ Kind: TypeAlias = Literal["id", "text", "number", "time"]
 #: Hive's text for a missing value in the name of a folder.
 _NO_KEY = "__HIVE_DEFAULT_PARTITION__"
 
+#: A separator of one byte that no text contains, in place of longer ones.
+_UNIT = b"\x1f"
+
 #: Bytes of text that a thread of Arrow reads at once; no line may be longer.
 _BLOCK = 1 << 21
 
@@ -357,9 +360,10 @@ class CsvPart(Part):
         encoding: str | None = None,
         header: bool = True,
         on_bad_lines: str = "error",
+        quoted: bool = True,
     ) -> None:
         super().__init__()
-        self.file, self.where, self.header = file, file.where, header
+        self.file, self.where, self.header, self.quoted = file, file.where, header, quoted
         self.sep = sep or ("\t" if file.format == "tsv" else ",")
         self.encoding = lookup(encoding or "utf-8").name
         self.skips = on_bad_lines == "skip"
@@ -383,6 +387,8 @@ class CsvPart(Part):
         import pyarrow as pa
 
         stream = pa.input_stream(self.file.open(), compression=self.file.compression)
+        if len(self.sep) > 1:
+            return in_arrow(stream.read().replace(self.sep.encode(), _UNIT))
         if self.encoding == "utf-8":
             return stream
         # Arrow decodes in threads that call Python, and that can end or block the whole process.
@@ -410,7 +416,8 @@ class CsvPart(Part):
                 skip_rows_after_names=n_before,
             ),
             csv.ParseOptions(
-                delimiter=self.sep,
+                delimiter=self.sep if len(self.sep) == 1 else _UNIT.decode(),
+                quote_char='"' if self.quoted else False,
                 newlines_in_values=True,  # or an open quote hides the rest of each block
                 invalid_row_handler=skip if self.skips else None,
             ),
@@ -487,7 +494,7 @@ class CsvPart(Part):
             tail = (tail + block)[-2 * _BLOCK :]
         text = tail.decode("utf-8", "replace").rstrip("\r\n")
         is_closed = (len(text) - len(text.rstrip('"'))) % 2
-        if is_closed or '"' not in text or not n_rows:
+        if is_closed or '"' not in text or not n_rows or not self.quoted:
             return
         last = self.schema.names[-1]
         rows = csv.read_csv(*self._arguments({last: pa.large_string()}, n_before=n_rows - 1))
@@ -615,6 +622,7 @@ def open_table(
     encoding: str | None = None,
     header: bool = True,
     on_bad_lines: str = "error",
+    quoted: bool = True,
 ) -> Table:
     """Return a table of any kind.
 
@@ -635,6 +643,8 @@ def open_table(
         CSV: whether the first line has the names of the columns.
     on_bad_lines : {"error", "skip"}
         CSV: whether a line with another number of fields raises an error or is skipped.
+    quoted : bool
+        CSV: whether quotes enclose fields. If not, `sep` may have two characters.
 
     Raises
     ------
@@ -647,7 +657,7 @@ def open_table(
         return source
     if format is not None:
         check_choice("format", format, ("csv", "tsv", "parquet", "json", "arrow"))
-    if sep is not None and (len(sep) != 1 or not sep.isascii() or sep in '"\r\n\0'):
+    if sep is not None and quoted and (len(sep) != 1 or not sep.isascii() or sep in '"\r\n\0'):
         raise InvalidDataError(
             f"sep: expected one character, found {sep!r}. If fields are separated by several, "
             "read the file with pandas.read_csv, and pass the frame",
@@ -663,6 +673,7 @@ def open_table(
             argument="encoding",
         ) from None
     text = {"sep": sep, "encoding": encoding, "header": header, "on_bad_lines": on_bad_lines}
+    text["quoted"] = quoted
     if isinstance(source, str | Path):
         parts = _open_path(source, format, text)
         return Table(parts, Path(source) if isinstance(source, Path) else source)
@@ -836,17 +847,11 @@ def to_pandas(source: Any, *, text: bool = False) -> pd.DataFrame:
     import pandas as pd
     import pyarrow as pa
 
+    names = [str(name) for name in table.names]
+    rows = read_whole(table, dict(enumerate(table.names)))
+    if rows is None:
+        return pd.DataFrame(columns=names)
     with naming(table.where):
-        names = [str(name) for name in table.names]
-        fields = [Field(str(number), name, "text") for number, name in enumerate(table.names)]
-        batches = [
-            pa.table({field.role: batch[field.role] for field in fields})
-            for part in table.parts
-            for batch in part.batches(fields)
-        ]
-        if not batches:
-            return pd.DataFrame(columns=names)
-        rows = pa.concat_tables(batches, promote_options="permissive")
         columns = [_typed(column, table.is_text and not text) for column in rows.columns]
         metadata = getattr(getattr(table.parts[0], "schema", None), "metadata", None)
         try:
@@ -856,6 +861,20 @@ def to_pandas(source: Any, *, text: bool = False) -> pd.DataFrame:
         except (AttributeError, KeyError, TypeError) as error:
             raise InvalidDataError(f"cannot be read ({error})") from None
         return frame
+
+
+def read_whole(table: Table, columns: Mapping[Any, Hashable]) -> pa.Table | None:
+    """Return columns of a table by other names, None if it has no rows."""
+    import pyarrow as pa
+
+    fields = [Field(str(name), column, "text") for name, column in columns.items()]
+    with naming(table.where):
+        batches = [
+            pa.table({field.role: batch[field.role] for field in fields})
+            for part in table.parts
+            for batch in part.batches(fields)
+        ]
+        return pa.concat_tables(batches, promote_options="permissive") if batches else None
 
 
 def _typed(column: Any, from_text: bool) -> Any:

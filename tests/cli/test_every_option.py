@@ -46,7 +46,7 @@ VALUES = {
     "--checkpoints": "--validation d/b/clicks.csv / c",
     "--convention": "sklearn",
     "--correction": "bh",
-    "--counts": "counted.txt --input-format adjacency /",
+    "--counts": "counted.txt --input-format adjacency --no-counts /",
     "--duplicates": "twice.csv / drop",
     "--encoding": "utf-16.csv / utf-16",
     "--event": "--events buy / type",
@@ -61,7 +61,7 @@ VALUES = {
     "--gap": "--method temporal / 2D",
     "--history": "h.jsonl",
     "report --history": "d/h.jsonl",
-    "--input-format": "counted.csv / adjacency",
+    "--input-format": "baskets.csv / adjacency",
     "--item": "page",
     "--item-groups": "-m calibration@2 --train d/truth.csv / d/groups.csv",
     "--item-names": "d/items.csv",
@@ -89,7 +89,7 @@ VALUES = {
     "tune --monitor": "-m recall@20 / recall@20",
     "--n": "--method last-n / 2",
     "--neighbors": "--model cosine / 2",
-    "--no-counts": "counted.txt --input-format adjacency /",
+    "--no-counts": "counted.txt --input-format adjacency --counts /",
     "--night": "--history h.jsonl / 2026-11-23",
     "--no-header": "numbers.csv --user 0 --item 1 /",
     "--no-relevant": "zero",
@@ -188,8 +188,8 @@ def write_events(folder, clicks):
     ids.to_csv(folder / "numbers.csv", header=False, index=False)
     baskets = clicks["item"].str[1:].groupby(clicks["user"].str[1:].astype(int)).unique()
     lines = [f"{len(items)} {' '.join(items)}\n" for items in baskets]
-    for name in ("counted.txt", "counted.csv"):
-        (folder / name).write_text("".join(lines))
+    (folder / "counted.txt").write_text("".join(lines))
+    (folder / "baskets.csv").write_text("".join(f"u{line}" for line in lines))
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +204,8 @@ def data(tmp_path_factory):
     write_events(folder / "b", clicks[late][1::2].reset_index(drop=True))
     for name in ("clicks.csv", *LEARNT.values()):
         format_ = "adjacency" if name in LEARNT.values() else "csv"
-        train = se.datasets.load(folder / "a" / name, format=format_).matrix()
+        counts = True if format_ == "adjacency" else None
+        train = se.datasets.load(folder / "a" / name, format=format_, counts=counts).matrix()
         model = se.train_als(train, factors=4, iterations=2)
         se.save_model(model, (folder / name).with_suffix(".npz"))
     holdout = se.split.random(se.datasets.load(folder / "a" / "clicks.csv"), seed=0)

@@ -4,10 +4,10 @@ from functools import partial
 
 import pytest
 from events import rows
-from raising import raises, warns
+from raising import raises
 
 from sparse_eval import Holdout, datasets
-from sparse_eval.datasets import GuessWarning, load_adjacency, load_mind, load_movielens
+from sparse_eval.datasets import load_adjacency, load_mind, load_movielens
 from sparse_eval.errors import InvalidDataError, InvalidFileError
 
 COUNTED = "2 10 11\n1 5\n0\n2 5 10\n"
@@ -24,30 +24,31 @@ def test_adjacency_begins_with_users(write):
 
 def test_counts_at_the_beginning_of_lines_are_no_users(write):
     path = write("users.dat", COUNTED)
-    for clicks in (datasets.load(path, format="adjacency"), load_adjacency(path, counts=True)):
+    counted = partial(load_adjacency, counts=True)
+    for clicks in (datasets.load(path, format="adjacency", counts=True), counted(path)):
         assert rows(clicks) == [(0, 10, 1.0), (0, 11, 1.0), (1, 5, 1.0), (3, 5, 1.0), (3, 10, 1.0)]
         assert clicks.users.tolist() == [0, 1, 2, 3]
         assert clicks.recognized == {"user": "line number"}
-    assert load_adjacency(write("blank.txt", "1 7\n\n1 5\n")).users.tolist() == [0, 2]
-    test = load_adjacency(write("test.dat", "1 7\n1 5\n2 5 7\n"))
-    holdout = Holdout.from_frames(load_adjacency(path), test)
+    assert counted(write("blank.txt", "1 7\n\n1 5\n")).users.tolist() == [0, 2]
+    test = counted(write("test.dat", "1 7\n1 5\n2 5 7\n"))
+    holdout = Holdout.from_frames(counted(path), test)
     assert holdout.users.tolist() == [0, 1, 2, 3]
     assert holdout.validation.csr.toarray().tolist() == [
         [0, 1, 0, 0], [1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0]
     ]  # fmt: skip
-    other = load_adjacency(write("other.dat", "7 1\n"))
+    other = load_adjacency(write("other.dat", "7 1\n"), counts=False)
     with raises(InvalidDataError):
-        Holdout.from_frames(load_adjacency(path), other)
+        Holdout.from_frames(counted(path), other)
     holdout = Holdout.from_frames(load_adjacency(path, counts=False), other)
     assert holdout.users.tolist() == [0, 1, 2, 7]
 
 
-def test_says_where_counts_are_in_doubt(write):
-    for content in ("2 10 11\n1 5\n", COUNTED * 10 + "2 5\n"):
+def test_what_may_be_counts_is_an_error_without_the_option(write):
+    for content in ("2 10 11\n1 5\n", COUNTED, COUNTED * 10 + "2 5\n"):
         path = write("doubtful.txt", content)
-        with warns(GuessWarning):
-            assert load_adjacency(path).recognized == {}
-        assert load_adjacency(path, counts=False).recognized == {}  # no warning
+        with raises(InvalidFileError, path=path):
+            load_adjacency(path)
+        assert load_adjacency(path, counts=False).recognized == {}
     with raises(InvalidFileError, line=41):
         load_adjacency(path, counts=True)
 
