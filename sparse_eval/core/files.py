@@ -41,6 +41,8 @@ def as_path(path: object) -> Path:
         raise InvalidDataError(f"the path is {describe(path)}; expected text, or a pathlib.Path")
     if path == "":  # such as an unset variable; pathlib would take it for the current folder
         raise InvalidDataError('the path is empty; name a file, or a folder, as "."')
+    if "\0" in os.fspath(path):
+        raise InvalidDataError("the path contains a null character, which no path can")
     return Path(path)
 
 

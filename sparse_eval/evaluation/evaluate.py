@@ -333,8 +333,10 @@ def _engine(scan: RankingsScan | RelevanceScan) -> str | None:
     if kind_of(table) is not Kind.PARQUET:
         return "memory"
     opened = open_table(table)
-    item = scan.choose(opened).names["item"]
-    return "memory" if is_list(opened.type_of(item)) else "parquet"
+    columns = scan.choose(opened).names
+    # Names of folders have columns that only the reader of whole tables adds.
+    in_folders = any(name not in part.names for part in opened.parts for name in columns.values())
+    return "memory" if in_folders or is_list(opened.type_of(columns["item"])) else "parquet"
 
 
 def load_rows(side_data: SideData, task: Rows) -> Block:

@@ -122,8 +122,11 @@ class ParquetFiles:
         import pyarrow as pa
 
         def dtype(name: str, is_id: bool) -> Any:
-            found = plain_type(self.table.type_of(name))
-            return pa.large_string() if is_id and is_text(found) else found
+            kinds = [plain_type(part.type_of(name)) for part in self.table.parts]
+            if is_id and any(map(is_text, kinds)):
+                return pa.large_string()
+            schemas = [pa.schema([(name, kind)]) for kind in kinds]
+            return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
 
         self.schema = pa.schema((name, dtype(name, n < 2)) for n, name in enumerate(names))
 

@@ -37,7 +37,10 @@ _TIME = "a whole number, a date or ISO 8601 text"
 
 def at(column: Any, row: int) -> object:
     """Return one cell as an object of Python."""
-    cell = column[row].as_py()
+    try:
+        cell = column[row].as_py()
+    except (OverflowError, ValueError):  # a date that Python does not have
+        return str(column[row].cast("int64"))
     return cell.item() if isinstance(cell, np.generic) else cell  # of float16, in older Arrow
 
 
@@ -142,7 +145,7 @@ def _cast(column: Any, dtype: Any, name: Hashable, expected: str, first: int) ->
             try:
                 cell.cast(dtype)
             except pa.ArrowInvalid:
-                message = f"expected {expected}, found {cell.as_py()!r}"
+                message = f"expected {expected}, found {at(column, row)!r}"
                 raise bad_row(first + row, name, message) from None
         raise InvalidDataError(f"column {name!r}: {error}", column=name) from None
 
@@ -301,19 +304,22 @@ class Times:
         import pyarrow as pa
         from pyarrow import types
 
+        if not is_number(column.type):
+            raise InvalidDataError(
+                f"column {self.name!r}: expected {_TIME}, found {kind_of_type(column.type)}",
+                column=self.name,
+            )
         if types.is_floating(column.type):
             numbers = column.to_numpy(zero_copy_only=False).astype(np.float64)
-            # 2**63 is the smallest positive float64 that int64 cannot hold.
-            valid = (np.abs(numbers) < 2.0**63) & (np.floor(numbers) == numbers)
             remedy = "for seconds with fractions, pass whole milliseconds: (1000 * t).round()"
-            _check(valid, column, self.name, f"{_TIME} ({remedy})", first)
-            if column.type.bit_width < 64:  # they were rounded before
-                most = 2 ** (np.finfo(f"float{column.type.bit_width}").nmant + 1)
-                expected = (
-                    f"a time below {most}, because {name_of_type(column.type)} cannot represent "
-                    "every larger whole number (read or compute the times as int64)"
-                )
-                _check(np.abs(numbers) < most, column, self.name, expected, first)
+            is_whole = np.floor(numbers) == numbers
+            _check(is_whole, column, self.name, f"{_TIME} ({remedy})", first)
+            most = 2 ** (np.finfo(f"float{column.type.bit_width}").nmant + 1)
+            expected = (
+                f"a time below {most}, because {name_of_type(column.type)} cannot represent "
+                "every larger whole number (read or compute the times as int64)"
+            )
+            _check(np.abs(numbers) < most, column, self.name, expected, first)
             times: Integers = numbers.astype(np.int64)
         else:
             whole = _cast(column, pa.int64(), self.name, _TIME, first)

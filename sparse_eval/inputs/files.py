@@ -103,22 +103,27 @@ def find_files(path: PathLike) -> tuple[list[File], str]:
         paths = map(Path, sorted(glob(str(path), recursive=True)))  # noqa: PTH207 - of any folder
         found = [one for one in paths if not one.is_dir()]  # a broken link is an error
         base = Path(*takewhile(lambda part: not _WILD.search(part), Path(path).parts))
-        if not found:
+        if all(_is_hidden(one, base) for one in found):
             raise InvalidFileError("no file matches this pattern", path)
     else:
         base = as_input(path)
         if not base.is_dir():
             return [File(str(base), None, base)], str(base.parent)
-        found = [
-            file
-            for file in sorted(base.rglob("*"))
-            if not any(part[0] in "._" for part in file.relative_to(base).parts)
-            and File(file.name, None, file).format is not None
-            and not file.is_dir()
-        ]
-        if not found:
+        found = []
+        for place, folders, names in os.walk(base, followlinks=True):
+            folder = Path(place).resolve()  # a link to a folder above would have no end
+            folders[:] = [
+                one for one in folders if not folder.is_relative_to(Path(place, one).resolve())
+            ]
+            found += [Path(place, one) for one in names if File(one, None, one).format is not None]
+        found = sorted(found)
+        if all(_is_hidden(file, base) for file in found):
             raise InvalidFileError("contains no table (.csv, .parquet, .jsonl, …)", base)
-    return [File(str(file), None, file) for file in found], str(base)
+    return [File(str(file), None, file) for file in found if not _is_hidden(file, base)], str(base)
+
+
+def _is_hidden(file: Path, base: Path) -> bool:
+    return any(part[0] in "._" for part in file.relative_to(base).parts)
 
 
 def _find_remote(uri: str) -> tuple[list[File], str]:
@@ -240,4 +245,5 @@ def read_lines(path: PathLike, encoding: str = "utf-8-sig") -> pa.Array:
         text = data.decode(encoding)
         if not text.strip():
             raise InvalidFileError("the file is empty", path)
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
         return pa.array(text.removesuffix("\n").split("\n"), pa.large_string())

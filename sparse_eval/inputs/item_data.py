@@ -249,7 +249,7 @@ def _weights_of_groups(groups: Any) -> Any:
     if not isinstance(groups, pd.Series):
         return groups
     if any(isinstance(row, lists) for row in groups):
-        groups = groups.map(list).explode()
+        groups = groups.map(lambda row: list(row) if isinstance(row, lists) else row).explode()
     if groups.index.is_unique:
         return groups
     table = pd.crosstab(groups.index, groups).clip(upper=1)

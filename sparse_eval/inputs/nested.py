@@ -55,7 +55,7 @@ def rows_by_user(given: Mapping[Any, Any], name: str, column: Literal["score", "
         )
     ids = {"user": pd.Series(users, dtype=object), "item": pd.Series(items, dtype=object)}
     if True in are_numbered:
-        return pd.DataFrame({**ids, column: np.array(numbers, float)})
+        return pd.DataFrame({**ids, column: pd.Series(numbers, dtype=object)})
     return pd.DataFrame({**ids, "rank": np.array(numbers, int)})
 
 
@@ -142,4 +142,9 @@ def pad_lists(lists: Any) -> tuple[Any, Axis | None]:
 def of_series(given: Any) -> Any:
     """Return a Series of pandas, with a list or mapping for each user, as a mapping by user."""
     is_series = type(given).__module__.partition(".")[0] == "pandas" and hasattr(given, "to_dict")
-    return given.to_dict() if is_series and not hasattr(given, "columns") else given
+    if not is_series or hasattr(given, "columns"):
+        return given
+    if not given.index.is_unique:
+        user = given.index[given.index.duplicated()].tolist()[0]
+        raise InvalidDataError(f"the Series has several lists of user {user!r}", user=user)
+    return given.to_dict()

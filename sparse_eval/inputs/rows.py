@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from ..core.types import Floats, Integers, Items
     from .columns import Columns
-    from .tables import Batch, Table
+    from .tables import Batch, Part, Table
 
 _KINDS: dict[str, Any] = {
     "user": "id", "item": "id", "value": "number", "gain": "number", "rank": "number",
@@ -120,10 +120,11 @@ def read_rows(
     starts: list[tuple[int, Any]] = []
     n_rows = 0
 
-    def add(batch: Batch, first: int, untyped: bool, role: str) -> None:
+    def add(batch: Batch, first: int, part: Part, role: str) -> None:
         """Add a column of a batch; `first` is the number of its first row."""
         column, name = batch[role], names.get(role)
         if role in ids:
+            untyped = part.is_text or name not in part.names  # from the name of a folder
             ids[role].add(column, first, untyped=untyped)
         elif role == "timestamp":
             times.add(column, first)
@@ -147,10 +148,10 @@ def read_rows(
                 batch = _one_item_per_row(rows, ranked=columns.is_ranked)
                 first = n_rows - starts[-1][0]
                 n_rows += len(batch["user"])
-                for_each(partial(add, batch, first, part.is_text), list(ids))
+                for_each(partial(add, batch, first, part), list(ids))
                 for role in batch.keys() - ids.keys():
                     try:
-                        add(batch, first, part.is_text, role)
+                        add(batch, first, part, role)
                     except InvalidDataError as error:
                         raise InvalidDataError(
                             f"{error}{columns.remedy(role)}",

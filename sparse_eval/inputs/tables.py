@@ -7,7 +7,7 @@ compared before a row is read.
 from __future__ import annotations
 
 from codecs import lookup
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO, TextIOWrapper
@@ -30,7 +30,7 @@ from ..core.arguments import check_choice
 from ..core.arrays import describe
 from ..core.messages import warn
 from ..errors import InvalidDataError, shown
-from .cells import as_numbers, decoded, is_text, kind_of_type, plain_type
+from .cells import as_numbers, decoded, is_list, is_text, kind_of_type, plain_type
 from .columns import USUAL, choose_columns, role_of
 from .files import File, find_files, in_arrow, naming, one_format
 
@@ -139,19 +139,32 @@ class Part:
 class ArrowPart(Part):
     """A frame of a library with an Arrow stream."""
 
-    def __init__(self, reader: pa.RecordBatchReader, schema: pa.Schema | None = None) -> None:
+    def __init__(self, reader: pa.RecordBatchReader, *, is_once: bool = False) -> None:
         super().__init__()
-        self.schema = reader.schema if schema is None else schema
-        self.names, self.reader = self.schema.names, reader
+        self.schema, self.reader, self.is_once = reader.schema, reader, is_once
+        self.names = self.schema.names
 
     def type_of(self, name: Hashable) -> Any:
         """Return the type of a column."""
-        return self.schema.field(name).type
+        return _type_in(self.schema, name)
 
     def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
         """Yield the batches of the stream."""
+        n_rows = 0
         for rows in self.reader:
+            n_rows += len(rows)
             yield {field.role: rows.column(field.column) for field in fields}
+        if not n_rows and self.is_once:
+            raise InvalidDataError(
+                "the reader has no rows. A reader can be read only once: create it again, or read "
+                "it into a table first"
+            )
+
+
+def _type_in(schema: pa.Schema, name: Any) -> Any:
+    """Return the type of the only column of a name, None if there is none or several."""
+    number = schema.get_field_index(name)
+    return None if number < 0 else schema.field(number).type
 
 
 class PandasPart(Part):
@@ -178,11 +191,14 @@ class PandasPart(Part):
     def _column(self, number: int) -> Any:
         import pyarrow as pa
 
-        series = self.frame.iloc[:, number].infer_objects()  # Arrow cuts Timestamps to µs
+        series = self.frame.iloc[:, number]
         try:
-            if len(series) and isinstance(series.iloc[0], tuple):
-                raise TypeError("they are tuples")  # which Arrow would take for lists
+            series = series.infer_objects()  # Arrow cuts Timestamps to µs
             column = pa.array(series, from_pandas=True)
+            if is_list(column.type) and any(isinstance(row, tuple | Set) for row in series):
+                raise TypeError("they are tuples or sets")  # which Arrow takes for lists
+            if series.dtype == object and pa.types.is_timestamp(column.type):
+                raise TypeError("times with and without a time zone")
         except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
             name = self.names[number]
             raise InvalidDataError(
@@ -206,7 +222,7 @@ class ParquetPart(Part):
 
     def type_of(self, name: Hashable) -> Any:
         """Return the type of a column."""
-        return self.schema.field(name).type
+        return _type_in(self.schema, name)
 
     def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
         """Yield batches of the row groups."""
@@ -294,7 +310,7 @@ class IpcPart(Part):
 
     def type_of(self, name: Hashable) -> Any:
         """Return the type of a column."""
-        return self.schema.field(name).type
+        return _type_in(self.schema, name)
 
     def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
         """Yield the batches of the file."""
@@ -338,11 +354,14 @@ class JsonPart(Part):
         import pyarrow as pa
 
         found = self.schema.field(name).type
+        if is_list(found) and pa.types.is_timestamp(found.value_type):
+            return pa.list_(pa.string())
         return pa.string() if pa.types.is_timestamp(found) else found
 
     def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
         """Yield the rows of the file."""
         rows = self._read({field.column: self.type_of(field.column) for field in fields}, "ignore")
+        check_columns(rows)
         for batch in rows.to_batches():
             yield {field.role: batch.column(field.column) for field in fields}
 
@@ -469,7 +488,8 @@ class CsvPart(Part):
             with self._explained():
                 rows = csv.read_csv(*self._arguments(types))
         n_skipped = self.n_skipped
-        self._check_end(len(rows))
+        with self._explained():
+            self._check_end(len(rows))
         self.n_skipped = n_skipped
         if n_skipped:
             lines = "line" if n_skipped == 1 else "lines"
@@ -498,7 +518,7 @@ class CsvPart(Part):
             return
         last = self.schema.names[-1]
         rows = csv.read_csv(*self._arguments({last: pa.large_string()}, n_before=n_rows - 1))
-        if len(rows[last][-1].as_py().splitlines()) > 1:
+        if {"\n", "\r"} & set(rows[last][-1].as_py()):
             raise InvalidDataError(
                 "a quote in the last column is not closed, so that the lines after it are part of "
                 "the field; correct the file"
@@ -680,8 +700,7 @@ def open_table(
     if isinstance(source, list | tuple) and source and not isinstance(source[0], Mapping):
         tables = [open_table(one, format=format, **text) for one in source]  # type: ignore[arg-type]
         return Table([part for table in tables for part in table.parts])
-    part, empty = _open_frame(source)
-    return Table([part], None, empty or Table.empty)
+    return Table([_open_frame(source)])
 
 
 def _open_path(source: PathLike, given: str | None, text: Mapping[str, Any]) -> list[Part]:
@@ -699,18 +718,18 @@ def _open_path(source: PathLike, given: str | None, text: Mapping[str, Any]) -> 
     return parts
 
 
-def _open_frame(source: Any) -> tuple[Part, str]:
-    """Return a frame as a part, and the error if it has no rows, "" for the usual one."""
+def _open_frame(source: Any) -> Part:
+    """Return a frame as a part."""
     import pyarrow as pa
 
     if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
-        return PandasPart(source), ""
+        return PandasPart(source)
+    if isinstance(source, list | tuple) and all(isinstance(row, Mapping) for row in source):
+        import pandas as pd
+
+        return PandasPart(pd.DataFrame(list(source), dtype=object))
     name = type(source).__name__
     try:
-        if isinstance(source, list | tuple) and all(isinstance(row, Mapping) for row in source):
-            keys = list(dict.fromkeys(key for row in source for key in row))
-            columns = {str(key): [row.get(key) for row in source] for key in keys}
-            return ArrowPart(pa.table(columns).to_reader()), ""
         if type(source).__module__.startswith("polars") and hasattr(source, "collect"):
             source = source.collect()
         if exports_rows(source):
@@ -729,11 +748,7 @@ def _open_frame(source: Any) -> tuple[Part, str]:
         if isinstance(error, InvalidDataError):
             raise
         raise InvalidDataError(f"the {name} cannot be read: {error}") from error
-    is_once = not hasattr(type(source), "__len__")
-    return ArrowPart(reader), is_once * (
-        f"the {name} has no rows. A reader can be read only once: create it again, or read it "
-        "into a table first"
-    )
+    return ArrowPart(reader, is_once=not hasattr(type(source), "__len__"))
 
 
 def table_of(schema: pa.Schema) -> Table:

@@ -276,8 +276,8 @@ def _read(path: Path, names: tuple[str, ...], number_name: str) -> Rows:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    lines = pc.utf8_trim_whitespace(read_lines(path))
-    fields = pc.utf8_split_whitespace(lines)
+    lines = pc.ascii_trim_whitespace(read_lines(path))
+    fields = pc.ascii_split_whitespace(lines)  # as isspace of C
     sizes = pc.list_value_length(fields).to_numpy()
     starts_comment = np.asarray(pc.starts_with(lines, "#"))
     is_blank = np.asarray(pc.equal(pc.list_element(fields, 0), ""))

@@ -160,9 +160,9 @@ def evaluate_model(
     -----
     Rankings are made in the cheapest exact way that the metrics allow. They need the ranks of the
     relevant items up to the largest cut-off, all of their ranks, or lists. Of equal scores the
-    lower id comes first. Neighbour models of implicit, and a model in a `Recommender`, make their
-    own lists. Scores and the order of equal ones are the model's (implicit puts the higher id
-    first).
+    lower column of the model comes first. Neighbour models of implicit, and a model in a
+    `Recommender`, make their own lists. Scores and the order of equal ones are the model's
+    (implicit puts the higher column first).
 
     A model has the ids of its users and items if `train_als` or `EvaluationCallback.fit` trained it
     on labelled data, or if `save_model` or the command line saved it. Any other model, also one

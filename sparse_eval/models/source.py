@@ -481,6 +481,11 @@ class ModelSource(RowSource):
                 rows = slice_rows(train, first, min(first + USERS_PER_BLOCK, train.shape[0]))
                 counts += count_users(open_train(rows).csr)
             release(train)
+        labels = self.load.side_data.items
+        if labels is not None and labels.order is not None and len(labels) == n_items:
+            # Equally popular items are in the order of their labels, not of the model's columns.
+            ranks = np.lexsort((np.argsort(labels.order), -counts))
+            counts[ranks] = np.arange(n_items, 0, -1)
         popularity = Factors(np.ones((self.total, 1)), counts[:, None].astype(np.float64))
         lists = self.execution.keep == "lists"
         via = choose_way(popularity, self.request, among=False, lists=lists)

@@ -1,5 +1,6 @@
 """Interactions: encoding, decoding, and invalid frames."""
 
+from datetime import time
 from decimal import Decimal
 from uuid import UUID
 
@@ -130,7 +131,7 @@ DAY = 86400 * 10**9
         (pd.Categorical([5, 3]), [5, 3], None),
         ([5.0, 7.0], [5, 7], None),
         (np.array([5, 2**24 - 1], np.float32), [5, 2**24 - 1], None),
-        ([1.7e18, 5.0], [17 * 10**17, 5], None),
+        ([1.7e15, 5.0], [17 * 10**14, 5], None),
         ([DATES[0], f"{DATES[1]} 00:00:00.000000001"], [0, DAY + 1], "ns"),
         (pd.Categorical(DATES), [0, DAY], "ns"),
         (pd.to_datetime(DATES), [0, DAY], "ns"),
@@ -175,6 +176,10 @@ def test_refuses_missing_ids(column, missing):
         ("timestamp", [1.5, 2.0]),
         ("timestamp", [1.0, np.nan]),
         ("timestamp", [1.0, 2.0**63]),
+        ("timestamp", [1.7e18, 5.0]),
+        ("timestamp", pd.to_timedelta(["1D", "2D"])),
+        ("timestamp", [time(1), time(2)]),
+        ("timestamp", [pd.Timestamp("2024-01-01"), pd.Timestamp("2024-01-01", tz="CET")]),
         ("timestamp", np.array([1, 2**63], dtype=np.uint64)),
         ("timestamp", ["2020-01-01", "1/2/2020"]),
         ("timestamp", ["2024-01-01", "2024-01-01 00:00:00.1234567891"]),

@@ -132,3 +132,18 @@ def test_lists_and_relevance_keep_the_columns_of_the_inputs():
     assert ev.rankings.items.tolist() == lists.items.tolist()
     assert (ev.relevance.to_csr().csr != held.to_csr().csr).nnz == 0
     assert list(ev.relevance.items_index) == list(held.items_index)
+
+
+def test_the_popularity_baseline_of_models_in_any_order_of_their_items():
+    users, items = list("abcd"), "wxyz"
+    train = pd.DataFrame({"user": users, "item": [*"xyzw"]})
+    held_out = pd.DataFrame({"user": users, "item": [*"yzwx"]})
+    holdout = se.Holdout.from_frames(train, held_out)
+    expected = se.evaluate_model(se.baselines.popularity(holdout), holdout, "ndcg@2")["ndcg@2"]
+    factors = np.arange(12, dtype=np.float64).reshape(4, 3)
+    for order in ([0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 2, 0]):
+        names = [items[number] for number in order]
+        model = se.factor_model(factors, factors[order], users=users, items=names)
+        for options in ({}, {"memory": "200MB"}):
+            ev = se.evaluate_model(model, holdout, "ndcg@2", baselines=True, **options)
+            assert ev.baselines["popularity"]["ndcg@2"] == expected

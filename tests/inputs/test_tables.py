@@ -8,6 +8,7 @@ import sys
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -252,3 +253,97 @@ def test_survives_a_fork_and_an_interruption(tmp_path):
     command = [sys.executable, "-c", SCRIPT, path]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout == "read 900000\n", done.stderr
+
+
+# ---------------------------------------------------------------- rows that were lost or misread
+
+
+def place(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_a_folder_has_the_files_behind_links(tmp_path):
+    place(tmp_path / "logs/day=1/a.csv", "user,item\n1,2\n")
+    place(tmp_path / "other/b.csv", "user,item\n3,4\n")
+    (tmp_path / "logs" / "day=2").symlink_to(tmp_path / "other")
+    (tmp_path / "logs" / "day=1" / "loop").symlink_to(tmp_path / "logs")
+    assert len(load(tmp_path / "logs")) == 2
+
+
+def test_hidden_files_are_left_out_of_folders_and_patterns(tmp_path):
+    for name in ("a.csv", "_temporary/b.csv", ".c.csv", "_d.csv"):
+        place(tmp_path / name, "user,item\n1,2\n")
+    assert len(load(tmp_path)) == len(load(tmp_path / "**" / "*.csv")) == 1
+
+
+def test_parquet_files_of_other_widths_are_read_without_loss(tmp_path):
+    tables = [
+        {"user": ["a"], "item": pa.array([5], pa.int8()), "score": pa.array([0.5], pa.float32())},
+        {"user": ["b", "b"], "item": [1000, 6], "score": [1.0, 1.0 + 1e-9]},
+    ]
+    (tmp_path / "lists").mkdir()
+    for number, table in enumerate(tables):
+        pq.write_table(pa.table(table), tmp_path / "lists" / f"{number}.parquet")
+    truth = pa.table({"user": ["b"], "item": [6]})
+    pq.write_table(truth, tmp_path / "truth.parquet")
+    for held_out in (truth, tmp_path / "truth.parquet"):
+        assert se.evaluate(tmp_path / "lists", held_out, "mrr")["mrr"] == 1
+
+
+@pytest.mark.parametrize("user", ["a", "1"])
+def test_names_of_folders_are_ids_next_to_parquet(tmp_path, user):
+    (tmp_path / f"user={user}").mkdir()
+    table = pa.table({"item": ["x"], "rank": [1]})
+    pq.write_table(table, tmp_path / f"user={user}" / "a.parquet")
+    ids = [user] if user == "a" else [1]
+    truth = pa.table({"user": ids, "item": ["x"]})
+    pq.write_table(truth, tmp_path.with_suffix(".parquet"))
+    assert se.evaluate(tmp_path, tmp_path.with_suffix(".parquet"), "mrr")["mrr"] == 1
+
+
+def test_other_columns_may_have_one_name(tmp_path):
+    columns = [pa.array([number]) for number in range(4)]
+    table = pa.Table.from_arrays(columns, ["user", "item", "z", "z"])
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert len(load(tmp_path / "a.parquet")) == len(load(table)) == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        lambda reader: [reader, reader],
+        lambda _: pa.table(
+            {"user": [1], "item": [1], "time": pa.array([10**12], pa.timestamp("s"))}
+        ),
+        lambda _: pd.DataFrame({"user": [1], "item": [{1, 2}]}),
+        lambda _: "a\0b.csv",
+    ],
+)
+def test_refuses_sources_that_cannot_be_read_whole(source):
+    reader = pa.table({"user": [1], "item": [1]}).to_reader()
+    with raises(InvalidDataError):
+        load(source(reader))
+
+
+@pytest.mark.parametrize(
+    ("lists", "truth"),
+    [
+        ({"a": ["x"]}, pd.Series([["z"], ["x"]], index=["a", "a"])),
+        ({"a": {"w": 2**60, "x": 2**60 + 1}}, {"a": ["x"]}),
+        *(({"a": {"x": value}}, {"a": ["x"]}) for value in ("high", 10**400, pd.NA, [1], 1j)),
+        ({"\ud800": ["x"]}, {"a": ["x"]}),
+    ],
+)
+def test_refuses_mappings_whose_numbers_or_ids_are_lost(lists, truth):
+    with raises(InvalidDataError):
+        se.evaluate(lists, truth, "mrr")
+
+
+def test_json_has_text_that_is_utf_8_and_lists_of_it(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes('{"user":"zoë","item":"a"}\n'.encode("latin-1"))
+    with raises(InvalidFileError, path=path):
+        load(path)
+    path.write_text('{"user":"a","item":["2020-01-01"]}\n')
+    assert se.evaluate(path, {"a": ["2020-01-01"]}, "mrr")["mrr"] == 1

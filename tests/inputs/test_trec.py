@@ -221,3 +221,8 @@ def test_only_a_user_could_be_a_comment(tmp_path):
     relevance = Relevance.from_csr(matrix, users=["#a b", "u"], items=["", "#2"])
     trec.write_qrels(relevance, tmp_path / "q")
     assert judgements(trec.read_qrels(tmp_path / "q")) == {("u", "#2"): 1.0}
+
+
+def test_only_ascii_white_space_separates_fields(write):
+    text = "u1 Q0 a\u3000b 1 0.9 t\ru1 Q0 c 2 0.95 t\r"
+    assert lists(trec.read_run(write("a.run", text))) == {"u1": ["c", "a\u3000b"]}
