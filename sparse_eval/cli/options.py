@@ -384,6 +384,8 @@ def _settings(annotation: Any) -> tuple[Any, dict[str, Any]]:
         annotation = Annotated[annotation, {}]
     kind, *more = get_args(annotation)
     settings = {"parser": file} if kind in (Path, Path | None) else {}
+    if settings:  # some versions of typer make a Path of a URI, and lose a slash
+        kind = str if kind is Path else str | None
     for each in more:
         settings |= each
     return kind, settings

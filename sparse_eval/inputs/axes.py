@@ -229,11 +229,11 @@ class Axis:
             return np.arange(len(self))
         if self.is_text != other.is_text or not len(self):
             return np.full(len(other), -1, np.int64)
-        if self.is_integer:
-            return self.index.get_indexer(other.index).astype(np.int64)
+        import pyarrow as pa
         import pyarrow.compute as pc
 
-        found = pc.index_in(other._values, value_set=self._values)
+        # Not by the index of pandas, which threads may not build at the same time.
+        found = pc.index_in(pa.array(other._values), value_set=pa.array(self._values))
         positions: AnyArray = found.fill_null(-1).to_numpy(zero_copy_only=False)
         return positions.astype(np.int64)
 

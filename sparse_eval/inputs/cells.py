@@ -38,16 +38,13 @@ _TIME = "a whole number, a date or ISO 8601 text"
 def at(column: Any, row: int) -> object:
     """Return one cell as an object of Python."""
     try:
-        cell = column[row].as_py()
+        return column[row].as_py()
     except (OverflowError, ValueError):  # a date that Python does not have
         return str(column[row].cast("int64"))
-    return cell.item() if isinstance(cell, np.generic) else cell  # of float16, in older Arrow
 
 
 def is_missing(column: Any) -> Booleans:
     """Return a mask of the cells that are null or NaN."""
-    if str(column.type) == "halffloat":  # in which older versions of Arrow do not look for NaN
-        column = column.cast("float32")
     return np.asarray(column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
 
 
@@ -100,14 +97,17 @@ def kind_of_type(dtype: Any) -> str:
         return f"times with{'' if getattr(dtype, 'tz', None) else 'out'} a time zone"
     if is_text(dtype):
         return "text"
-    return "numbers" if is_number(dtype) or types.is_null(dtype) else f"{dtype} values"
+    return (
+        "numbers" if is_number(dtype) or types.is_null(dtype) else f"{name_of_type(dtype)} values"
+    )
 
 
 def name_of_type(dtype: Any) -> str:
     """Return the name that NumPy has for a type of numbers, and Arrow's for any other."""
     from pyarrow import types
 
-    return f"float{dtype.bit_width}" if types.is_floating(dtype) else str(dtype)
+    name = f"float{dtype.bit_width}" if types.is_floating(dtype) else str(dtype)
+    return name.partition("[")[0]  # without the unit of times
 
 
 def decoded(column: Any) -> Any:
@@ -176,10 +176,9 @@ def as_ids(column: Any, what: str, remedy: str) -> Any:
                     "that neighbouring ids are no longer different. Read or join the ids as whole "
                     "numbers or text"
                 )
-        try:
+        with suppress(pa.ArrowInvalid):
             return column.cast(pa.int64())
-        except pa.ArrowInvalid as error:
-            reason = f"{reason} that are no whole numbers of 64 bits ({error})"
+        reason += " that are not all whole numbers of 64 bits"
     raise InvalidDataError(
         f"{what} {reason}; expected ids that are text or whole numbers. Convert them, for example "
         f"with {remedy}"

@@ -2,8 +2,10 @@
 
 import json
 import math
+import re
 
 import pytest
+from command_calls import outcomes
 from public_calls import GROUPS, NET, returned
 
 #: The columns and places of numbers whose last bits SciPy or LAPACK computes.
@@ -26,6 +28,22 @@ def test_public_calls_return_the_same_bits(group):
     ]
     first = "\n".join(sorted(different)[:40])
     assert not different, f"{len(different)} numbers differ:\n{first}"
+
+
+@pytest.mark.long
+def test_commands_print_the_same():
+    expected = json.loads((NET / "commands.json").read_text())
+    found = json.loads(json.dumps(outcomes()))
+    assert found.keys() == expected.keys()
+    for words, outcome in expected.items():
+        there, here = (_with_numbers(one) for one in (outcome, found[words]))
+        assert here == there, words
+
+
+def _with_numbers(outcome):
+    """Return an outcome whose numbers have as many digits as every version of SciPy gives."""
+    text = json.dumps(outcome)
+    return re.sub(r"-?\d+\.\d{6,}(e-?\d+)?", lambda match: f"{float(match[0]):.9g}", text)
 
 
 def differences(found, expected, path=()):
