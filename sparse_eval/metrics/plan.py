@@ -173,7 +173,7 @@ class Plan:
     arguments: dict[str, Any]
 
     def compute(self, data: Any) -> Any:
-        """Apply its formula to `Statistics` or `Lists`."""
+        """Apply its formula to `Lists`."""
         return self.definition.formula.function(data, **self.arguments)
 
     @property
