@@ -105,8 +105,7 @@ def evaluate(
         Or one flat array of items, or a pandas.Index of ids, for all users. Random lists, lift,
         auc, mean and percentile rank use them instead of the whole catalogue. Relevant items that
         are not candidates are missed, and listed items that are not candidates stay; both are
-        counted. Candidates from `sample_negatives` can estimate metrics of the whole catalogue, see
-        `Candidates.corrected`.
+        counted.
     items : ItemData, optional
         Groups, vectors and propensities of items, for metrics that need them.
     convention : str, optional
@@ -215,7 +214,6 @@ def evaluate(
         check_part(inputs["train"])
     if candidates is not None:
         inputs["candidates"] = as_candidates(candidates)
-        request = request.corrected_by(inputs["candidates"].estimator)
     rankings: Any = predictions
     relevance: Any = validation
     evaluation = None

@@ -486,5 +486,5 @@ def _check_candidates(evaluation: Evaluation, candidates: CandidateCounts) -> No
             "only relevant items. Store judged items that are not relevant with a zero, "
             "or omit judged_only"
         )
-    if candidates.is_sampled and evaluation.request.corrected is None:
+    if candidates.is_sampled:
         warn(WARNING)

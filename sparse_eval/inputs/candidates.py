@@ -6,12 +6,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from scipy import sparse
 
-from ..core.arguments import check_choice
 from ..core.arrays import as_array, describe, read_only
 from ..core.csr import as_int32, canonical_csr, integer_array, plain_matrix
 from ..core.hashing import fingerprints
@@ -36,9 +35,6 @@ _EXPECTED = (
 #: The kind of candidates of unknown origin.
 GIVEN = "candidates"
 
-#: How metrics of the whole catalogue are estimated from ranks among sampled candidates.
-Estimator: TypeAlias = Literal["unbiased", "bias_variance"]
-
 #: The kind of candidates that are the judged items.
 JUDGED = "judged"
 
@@ -47,8 +43,13 @@ JUDGED = "judged"
 WARNING = (
     "metrics among sampled candidates differ from metrics of the whole catalogue and can rank "
     "models differently (Krichene and Rendle, 2020). Compare them only with numbers for the same "
-    "candidates. To rank all items, omit candidates=; to estimate that result, use "
-    "candidates.corrected('unbiased')"
+    "candidates. To rank all items, omit candidates="
+)
+
+#: What replaces `Candidates.corrected`.
+_INSTEAD = (
+    "rank the whole catalogue (evaluate_model without candidates=, or se.top_k), because no "
+    "correction of sampled metrics is exact"
 )
 
 
@@ -72,8 +73,6 @@ class Candidates(UserRows):
         items. It is "candidates" otherwise.
     users, items_index : Axis or None
         Labels of rows and columns, if they are known.
-    estimator : {"unbiased", "bias_variance"} or None
-        How metrics of the whole catalogue are estimated, see `corrected`.
     """
 
     shape: tuple[int, int]
@@ -82,7 +81,6 @@ class Candidates(UserRows):
     kind: str = GIVEN
     users: Axis | None = None
     items_index: Axis | None = None
-    estimator: Estimator | None = None
 
     @classmethod
     def of_csr(
@@ -102,48 +100,11 @@ class Candidates(UserRows):
         """Whether they are numbers for all users, without labels."""
         return self.for_all and self.items_index is None
 
-    def corrected(self, estimator: Estimator) -> Candidates:
-        """Return candidates from whose ranks metrics of the whole catalogue are estimated.
+    if not TYPE_CHECKING:  # type checkers would accept any attribute
 
-        Every user needs one relevant item and a uniform sample of the others, and lists have to
-        contain all candidates.
-
-        Parameters
-        ----------
-        estimator : {"unbiased", "bias_variance"}
-            "unbiased" puts an unbiased estimate of the rank into the metric; "bias_variance"
-            minimizes squared bias + 0.01 · variance, ranks being equally likely; see [1]_.
-
-        Raises
-        ------
-        InvalidDataError
-            If `estimator` is something else, or these candidates are no such sample.
-
-        References
-        ----------
-        .. [1] W. Krichene and S. Rendle, "On Sampled Metrics for Item Recommendation", KDD 2020.
-           doi:10.1145/3394486.3403226
-
-        Examples
-        --------
-        >>> import sparse_eval as se
-        >>> clicks = se.datasets.synthetic(n_users=200, n_items=1_000, seed=0)
-        >>> holdout = se.split.leave_k_out(clicks, seed=0)
-        >>> negatives = se.sample_negatives(holdout, n=99, seed=0)
-        >>> model = se.baselines.popularity(holdout)
-        >>> estimated = negatives.corrected("unbiased")
-        >>> ev = se.evaluate_model(model, holdout, "ndcg@10", candidates=estimated)
-        >>> round(ev["ndcg@10"], 6)
-        0.071467
-        """
-        check_choice("estimator", estimator, get_args(Estimator))
-        if not re.fullmatch(r"1\+[0-9]+", self.kind):
-            raise InvalidDataError(
-                "corrected() needs the one relevant item of each user and a uniform sample of the "
-                "others, as se.sample_negatives returns them, and these are "
-                f"{self.kind!r}; leave corrected() out"
-            )
-        return replace(self, estimator=estimator)
+        def __getattr__(self, name: str) -> NoReturn:
+            instead = f"; {_INSTEAD}" if name == "corrected" else ""
+            raise AttributeError(f"'Candidates' object has no attribute {name!r}{instead}")
 
     @cached_property
     def mask(self) -> Booleans:
@@ -301,14 +262,12 @@ def mark_seen(indptr: Integers, items: Items, seen_indptr: AnyArray, seen_items:
     return was_seen
 
 
-def name_among(name: str, kind: str | None, corrected: str | None = None) -> str:
+def name_among(name: str, kind: str | None) -> str:
     """Return a metric's display name, such as ``hit_rate@10 (1+99)`` among candidates.
 
     `kind` is None if all items are candidates.
     """
-    if kind is None:
-        return name
-    return f"{name} ({kind}{f', {corrected}' if corrected else ''})"
+    return name if kind is None else f"{name} ({kind})"
 
 
 def is_sampled(kind: str) -> bool:

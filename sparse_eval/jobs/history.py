@@ -12,8 +12,8 @@ It is a ledger, see `sparse_eval.jobs.ledger`. A line has
   ``relevance``, a digest of their relevant items. Both are null if the values of the users were not
   kept;
 - ``settings``, which must be equal for numbers to be comparable: ``convention``, ``no_relevant``,
-  ``without_list``, ``seen``, ``corrected`` and the kind of ``candidates``, null for all items;
-  ``candidates``, a digest of them.
+  ``without_list``, ``seen`` and the kind of ``candidates``, null for all items; ``candidates``, a
+  digest of them.
 """
 
 from __future__ import annotations
@@ -353,7 +353,6 @@ def _row(
             "no_relevant": ev.no_relevant,
             "without_list": request.without_list,
             "seen": request.seen,
-            "corrected": request.corrected,
             "candidates": None if candidates is None else candidates.kind,
         },
         "candidates": None if candidates is None else candidates.digest,
@@ -460,7 +459,7 @@ class Night(NamedTuple):
 
     def shown(self, metric: str) -> str:
         """Return a metric's display name, such as ``hit_rate@10 (1+99)`` among candidates."""
-        return name_among(metric, self.settings["candidates"], self.settings["corrected"])
+        return name_among(metric, self.settings["candidates"])
 
     def same_users(self, other: Night) -> bool | None:
         """Return whether another night is of the same users; None if that is not known."""

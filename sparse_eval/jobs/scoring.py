@@ -93,7 +93,6 @@ class Scoring(NamedTuple):
     relevance : Relevance
         The held-out items.
     request : Request
-        It estimates metrics from ranks among the candidates, if these ask for it.
     names : dict of str to str
         The column of each metric in a table.
     candidates : Candidates or None
@@ -147,11 +146,8 @@ class Scoring(NamedTuple):
             kind = among.kind
             bounds = np.array([0, len(among.items)]) if among.for_all else among.indptr
             digest = digest_csr(among.shape, bounds, among.items)[:16]
-            if among.estimator is not None:
-                digest = f"{digest} {among.estimator}"
-                request = request.corrected_by(among.estimator)
         kind = JUDGED if request.judged_only else kind
-        shown = {name: name_among(name, kind, request.corrected) for name in request.names}
+        shown = {name: name_among(name, kind) for name in request.names}
         return cls(opened, relevance, request, shown, among, digest)
 
     @property

@@ -475,7 +475,7 @@ class Aligned:
         """
         side_data, users = self.side_data, np.arange(first, last)
         if side_data.candidates is None:
-            return self.count_population(first, last)
+            return self._count_in_catalogue(first, last)
         own = self.eligible_items(users, seen=self.convention.whole_catalogue)
         lists = self.rankings.part(first, last)
         relevant = self.relevance.part(first, last)
@@ -489,8 +489,8 @@ class Aligned:
         beyond = rows[~own.contain(rows, items)]
         return own.counts + np.bincount(beyond, minlength=last - first)
 
-    def count_population(self, first: int, last: int) -> Integers:
-        """Count the same items in the whole catalogue, ignoring any given candidates."""
+    def _count_in_catalogue(self, first: int, last: int) -> Integers:
+        """Count the same items if no candidates are given."""
         training, n_items = self.side_data.training, self.side_data.n_items
         counts = np.full(last - first, n_items, np.int64)
         if training is None or training.allows_seen or self.convention.whole_catalogue:

@@ -83,7 +83,7 @@ class _Sweep:
         self.columns = columns
         # For the loop over blocks: tuples are read faster than the attributes of plans.
         self.formulas = [
-            (row, plan.depth, plan.metric, plan.definition.formula.function, plan.arguments)
+            (row, plan.metric.k, plan.metric, plan.definition.formula.function, plan.arguments)
             for row, plan in ((row, plans[row]) for row in swept)
         ]
         # A user without items that count adds nothing to either sum of a micro average.
@@ -92,7 +92,7 @@ class _Sweep:
             for row in swept
             if not plans[row].for_all_users
         }
-        self.cutoffs = np.array(sorted({plans[row].depth for row in swept}), np.int64)
+        self.cutoffs = np.array(sorted({plans[row].metric.k for row in swept}), np.int64)
         uses = {name for row in swept for name in plans[row].uses}
         if "candidates" in uses:
             uses.add("hits")  # to check that lists do not hold more items than there are candidates
@@ -149,8 +149,8 @@ class _Sweep:
         statistics = self._statistics(first, last, table, found)
         without_relevant = first + np.flatnonzero(self.n_relevant[first:last] == 0)
         with np.errstate(divide="ignore", invalid="ignore"):  # 0 / 0 for these users
-            for row, depth, metric, formula, arguments in self.formulas:
-                value = formula(statistics[depth], **arguments)
+            for row, k, metric, formula, arguments in self.formulas:
+                value = formula(statistics[k], **arguments)
                 self.columns.store(row, first, last, value, metric)
                 # Done here while the row is in the cache; later, it took a tenth of the whole time.
                 if row in self.empty:
@@ -236,8 +236,6 @@ class _Sweep:
             hits = found.get("all_hits") or found["tied_hits"]
             reached = np.minimum(aligned.rankings.lengths[first:last], self.cutoffs[-1])
             _check_candidates(candidates, reached, np.diff(hits.indptr), first, n_relevant)
-        if "population" in self.uses:
-            values["population"] = aligned.count_population(first, last)
         if "judged" in self.uses:
             values["judged_items"] = np.diff(indptr)
         if "ideal_gain" in self.uses:

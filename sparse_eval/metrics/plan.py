@@ -16,7 +16,6 @@ import numpy as np
 from ..core import elementary
 from ..errors import InvalidDataError, InvalidMetricError
 from .registry import Choice, Number
-from .statistics import FULL_LIST
 
 if TYPE_CHECKING:
     from ..core.types import Floats
@@ -174,7 +173,7 @@ class Plan:
     arguments: dict[str, Any]
 
     def compute(self, data: Any) -> Any:
-        """Apply its formula to `Statistics` or `Lists`."""
+        """Apply its formula to `Lists`."""
         return self.definition.formula.function(data, **self.arguments)
 
     @property
@@ -218,14 +217,6 @@ class Plan:
     def view(self) -> View:
         """The items that the metric counts as relevant."""
         return View(self.items, self.weights, self.uses_judged)
-
-    @property
-    def depth(self) -> int:
-        """The last rank of a list that the formula reads.
-
-        An estimate from sampled candidates also uses the ranks of relevant items below k.
-        """
-        return FULL_LIST if "population" in self.definition.uses else self.metric.k
 
     @property
     def is_exponential(self) -> bool:

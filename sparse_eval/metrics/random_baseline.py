@@ -225,8 +225,6 @@ def _expected_statistics(
     uses = frozenset().union(*(plan.uses for plan in plans))
     if "candidates" in uses:
         values["candidates"] = aligned.count_candidates(first, last)
-    if "population" in uses:
-        values["population"] = aligned.count_population(first, last)
     lengths, n_drawn = aligned.rankings.lengths[first:last], eligible.counts
     for k in sorted({plan.metric.k for plan in plans}):
         depths = np.minimum(lengths if k == FULL_LIST else k, n_drawn)

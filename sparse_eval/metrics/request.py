@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -11,7 +11,6 @@ import numpy as np
 from ..core.arguments import check_choice, check_flag
 from ..errors import InvalidMetricError
 from .conventions import Convention, convention_named
-from .corrected import check_corrected, correct
 from .grammar import Metric, parse_metrics
 from .plan import Plan, check_weights
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..core.types import Integers
-    from ..inputs.candidates import Estimator
     from ..inputs.relevance import Relevance
     from ..inputs.training import SeenItems
 
@@ -159,8 +157,6 @@ class Request:
     inputs : frozenset of str
         The given inputs other than lists and relevance: "train", "item_groups", "item_vectors",
         "propensity", "candidates".
-    corrected : {"unbiased", "bias_variance"} or None
-        How metrics of the whole catalogue are estimated from sampled candidates.
     seen : {"exclude", "allow"}
         Whether seen items are not candidates, or may be recommended again.
     judged_only : bool
@@ -173,7 +169,6 @@ class Request:
     convention: Convention
     no_relevant: NoRelevant
     inputs: frozenset[str]
-    corrected: Estimator | None = None
     seen: SeenItems = "exclude"
     judged_only: bool = False
     without_list: WithoutList = "zero"
@@ -250,19 +245,6 @@ class Request:
             )
         return request
 
-    def corrected_by(self, estimator: Estimator | None) -> Request:
-        """Return the request with an estimator of metrics from ranks among candidates, if any.
-
-        Raises
-        ------
-        InvalidMetricError
-            If no estimate is defined for a metric or the convention.
-        """
-        if estimator is None:
-            return self
-        check_corrected(self.plans, self.convention)
-        return replace(self, corrected=estimator)
-
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling without `plans`, because every process has their functions."""
         return Request, tuple(getattr(self, field.name) for field in fields(self))
@@ -270,11 +252,10 @@ class Request:
     @cached_property
     def plans(self) -> tuple[Plan, ...]:
         """How each metric is computed."""
-        plans = tuple(
+        return tuple(
             Plan(metric, metric.definition, self.convention.arguments(metric))
             for metric in self.metrics
         )
-        return plans if self.corrected is None else correct(plans, self.corrected)
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -34,7 +34,6 @@ _USES = {
     "largest_gain": "hits",
     "judged_items": "judged",
     "largest_sum": "ideal_gain",
-    "population": "population",
 }
 
 
@@ -79,9 +78,6 @@ class Statistics(Sums):
         The number of the user's judged items, if a metric uses "judged".
     largest_sum : ndarray of float64
         Σ g over the ideal list, if a metric uses "ideal_gain".
-    population : ndarray of int64
-        The number of items that could be recommended if no candidates were given, if a metric is
-        estimated from a sample.
 
     See Also
     --------
@@ -99,7 +95,6 @@ class Statistics(Sums):
     largest_gain: float
     judged_items: Integers
     largest_sum: Floats
-    population: Integers
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         vars(self).update(values)

@@ -89,8 +89,7 @@ def evaluate_model(
         which are matched), or a mapping of user ids to items. Or one flat array of item rows, or a
         pandas.Index of item ids, for all users. Or the result of `sample_negatives`. Not for
         neighbour models of implicit. Models of factors score no other pairs. Relevant items that
-        are not candidates count as missed. Sampled candidates can estimate metrics of the whole
-        catalogue, see `Candidates.corrected`.
+        are not candidates count as missed.
     items, convention
         As in `evaluate`; groups and vectors without ids are in the order of the model's items.
     baselines : bool
@@ -212,8 +211,6 @@ def evaluate_model(
             f"{request.of_whole_rankings[0]} has no cut-off, so it uses ranks in the whole "
             "catalogue and not lists. Omit keep='lists', or use metrics with a cut-off"
         )
-    if candidates is not None:
-        request = request.corrected_by(getattr(candidates, "estimator", None))
     return evaluate_request(request, model, train, validation, inputs, execution, users, baselines)
 
 

@@ -110,8 +110,7 @@ def sample_negatives(
     Notes
     -----
     Metrics among sampled candidates can rank models in a different order from metrics among all
-    items [1]_. `evaluate_model` among all items is the better protocol; `Candidates.corrected`
-    estimates its numbers from a uniform sample.
+    items [1]_. `evaluate_model` among all items is the better protocol.
 
     References
     ----------

@@ -162,9 +162,7 @@ def choose_way(model: Model, request: Request, *, among: bool, lists: bool) -> V
 
 def list_length(request: Request, via: Via, n_items: int) -> int:
     """Return the length of the lists that a way makes: as the metrics need, or all items."""
-    if via == "full_ranks" or request.corrected is not None:  # of the candidates, who are few
-        return n_items
-    return min(request.largest_cutoff, n_items)
+    return n_items if via == "full_ranks" else min(request.largest_cutoff, n_items)
 
 
 @dataclass(frozen=True)

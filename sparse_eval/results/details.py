@@ -57,7 +57,6 @@ def to_dict(evaluation: Any, summary: pd.DataFrame) -> dict[str, Any]:
         "without_list": evaluation.request.without_list,
         "seen": evaluation.request.seen,
         "convention": evaluation.convention,
-        "corrected": evaluation.request.corrected,
         "retrieval": None if retrieval is None else retrieval._asdict(),
         "candidates": None if candidates is None else candidates.to_dict(),
         "propensities": evaluation.propensities,

@@ -306,7 +306,6 @@ class Measured:
             "largest_gain": aligned.largest_gain if request.needs_largest_gain else None,
             "side_data": side_data.digest_of(inputs) if inputs else None,
             "version": installed_version(),
-            "corrected": request.corrected,
             "seen": request.seen,
             "propensities": {name: side_data.digest_of_propensities(name) for name in weighted},
             "without_list": request.without_list,

@@ -267,7 +267,6 @@ def _request_of(content: dict[str, Any]) -> Request:
         convention,
         content["no_relevant"],
         frozenset(content["inputs_given"]),
-        content["corrected"],
         content["seen"],
         (content["candidates"] or {}).get("kind") == JUDGED,
         content["without_list"],

@@ -48,9 +48,7 @@ class Requested:
 
     def __init__(self, request: Request, candidates: CandidateCounts | None) -> None:
         self.request, self.candidates = request, candidates
-        self._among = (
-            "" if candidates is None else name_among("", candidates.kind, request.corrected)
-        )
+        self._among = "" if candidates is None else name_among("", candidates.kind)
 
     @property
     def names(self) -> list[str]:

@@ -147,7 +147,6 @@ def _options(ev: Any, needs: list[str]) -> dict[str, Any]:
         "no_relevant": ev.no_relevant,
         "without_list": ev.request.without_list,
         "filter_seen": ev.request.seen == "exclude",
-        "candidates.corrected()": ev.request.corrected,
         "candidates": ev.candidates and ev.candidates.kind,
         **{f"propensities of {name}": ev.propensities.get(name) for name in needs},
     }

@@ -33,9 +33,6 @@ RULES = {
 }
 OPTIONS = ("candidates", "negatives", "items", "users")
 
-#: What an estimator of metrics among sampled items takes.
-ESTIMATED = ("ndcg", "dcg", "recall", "mrr", "map", "hit_rate", "auc", "precision")
-
 #: What is not known of lists that are drawn.
 DRAWN = ("random", "random_se", "lift")
 
@@ -80,13 +77,7 @@ def drawn(random):
         options["baselines"] = True
     try:
         if "negatives" in chosen:
-            estimator = random.choice([None, "unbiased", "bias_variance"])
-            if estimator:  # which are defined for one relevant item of each user
-                relevant = held_out.toarray() > 0
-                held_out = csr_matrix((relevant & (relevant.cumsum(axis=1) == 1)) * 1.0)
-                metrics = [f"{random.choice(ESTIMATED)}{random.choice(CUTOFFS)}" for _ in metrics]
-            negatives = se.sample_negatives(train, held_out, 3, seed=1)
-            options["candidates"] = negatives.corrected(estimator) if estimator else negatives
+            options["candidates"] = se.sample_negatives(train, held_out, 3, seed=1)
         return Problem(factors, train, held_out, se.Protocol(metrics, **rules), options)
     except se.SparseEvalError:
         return None

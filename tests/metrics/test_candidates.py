@@ -35,6 +35,14 @@ def test_what_is_outside_is_counted_and_said():
     assert ev.candidates[:6] == ("candidates", 2, 4, 1, 1, 3)
 
 
+def test_a_removed_correction_is_an_error_that_shows_the_way():
+    negatives = se.sample_negatives(csr_matrix(np.eye(3, 9)), csr_matrix(np.eye(3, 9, 4)), 2)
+    with raises(AttributeError):
+        negatives.corrected("unbiased")
+    with raises(AttributeError):
+        negatives.nothing  # noqa: B018
+
+
 def test_refuses_candidates_that_do_not_fit(tmp_path):
     frame = pd.DataFrame({"user": ["a"], "item": ["v"], "rank": [1]})
     frame.to_parquet(tmp_path / "lists.parquet")
