@@ -40,7 +40,7 @@ class Loading:
     Parameters
     ----------
     format
-        adjacency, arrow, csv, json, mind, movielens, npz or parquet. [by the name]
+        adjacency, arrow, csv, json, mind, movielens, npz, parquet or tsv. [by the file name]
     user
         Column of users. [recognized]
     item
@@ -52,7 +52,7 @@ class Loading:
     event
         Column of types of events; needs --events.
     events
-        A type of events to keep, or with a weight that is the value of its rows, as buy=5;
+        An event type to keep, or a type with the value of its rows, such as buy=5;
         repeatable.
     duplicates
         Whether events with the same user, item, time and value as an earlier one count.

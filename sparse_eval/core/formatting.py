@@ -82,8 +82,8 @@ def text_table(
     headings : sequence of str
     aligned : sequence of {"left", "right", "decimal"}
         How each column is aligned.
-    style : {"simple", "pipe", "html"}
-        Plain text, Markdown, or escaped HTML.
+    style : {"simple", "pipe", "html", "latex_raw"}
+        Plain text, Markdown, escaped HTML, or LaTeX whose cells are escaped already.
     """
     from tabulate import tabulate  # not needed to evaluate
 

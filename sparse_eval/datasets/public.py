@@ -93,8 +93,8 @@ def load_adjacency(
     is_count = pc.equal(first, pa.array(sizes).cast(pa.large_string()))
     if counts is None and 10 * pc.sum(is_count).as_py() > 9 * len(lines):
         raise InvalidFileError(
-            "lines begin with the number of their items, or with a user. Pass counts=True "
-            "(number of items) or counts=False (user)",
+            "the first number of nearly every line could be a user or the number of its items. "
+            "Pass counts= to choose",
             path,
         )
     if counts:

@@ -87,8 +87,8 @@ def read_rows(
 ) -> Rows:
     """Read the columns of a table.
 
-    A list of items in a row stands for a row for each of them, of the rank that it has in the list
-    if there are no scores.
+    A row with a list of items becomes one row for each item. Without scores, the position in the
+    list is the rank.
 
     Parameters
     ----------

@@ -196,7 +196,7 @@ class PandasPart(Part):
             series = series.infer_objects()  # Arrow cuts Timestamps to µs
             column = pa.array(series, from_pandas=True)
             if is_list(column.type) and any(isinstance(row, tuple | Set) for row in series):
-                raise TypeError("they are tuples or sets")  # which Arrow takes for lists
+                raise TypeError("tuples or sets in place of lists")  # which Arrow takes for lists
             if series.dtype == object and pa.types.is_timestamp(column.type):
                 raise TypeError("times with and without a time zone")
         except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
@@ -618,8 +618,8 @@ class Table:
                     n = list(part.names).count(name)
                     if n > 1 or (n == 0 and name not in part.keys):
                         raise InvalidDataError(
-                            f"has {n} columns {name!r}, and other files have one. Write all files "
-                            "with the same columns, or read them separately",
+                            f"expected one column {name!r}, as in the other files, found {n}. Write "
+                            "all files with the same columns, or read them separately",
                             column=name,
                         )
                     if part.is_text or name in part.keys or len(self.parts) == 1:

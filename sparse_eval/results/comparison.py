@@ -6,8 +6,7 @@ import html
 import math
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import combinations, count, product
-from string import ascii_lowercase
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -37,7 +36,7 @@ from .segments import segmentations
 from .shared import check_alike, named_evaluations, shared_metrics, shared_users
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     import pandas as pd
 
@@ -274,11 +273,10 @@ class Comparison:
         r"""Return a table for a paper, of the package ``booktabs``.
 
         The table has a row for each model and a column for each metric. Cells are means over the
-        users compared, the best in bold, with the letters of the models that are worse by the
-        corrected test. With a margin, letters are underlined if the difference exceeds it, and
-        follow ≈ if the models are equivalent. ↓ marks metrics that are better if lower. Notes below
-        explain the letters and the correction. Names are text: special characters of LaTeX are
-        escaped. A comparison by segments has a column for each metric in each segment.
+        users compared. The best mean is in bold, whether or not it is significantly better: `table`
+        has the tests and verdicts. ↓ marks metrics that are better if lower. Names are text:
+        special characters of LaTeX are escaped. A comparison by segments has a column for each
+        metric in each segment.
 
         Parameters
         ----------
@@ -310,14 +308,24 @@ class Comparison:
         >>> print(se.compare(evs).to_latex(digits=3))  # doctest: +ELLIPSIS
         \begin{table}
         ...
-         & model & ndcg@10 \\
+         model      &        ndcg@10 \\
         \midrule
-        a & popularity & 0.198 \\
-        b & ease & \textbf{0.284}\textsuperscript{a} \\
+         popularity &          0.198 \\
+         ease       & \textbf{0.284} \\
         \bottomrule
         ...
         """
-        return self._paper_table().latex(digits, caption, label)
+        head = [r"\begin{table}", r"\centering"]
+        for name, text in (("caption", caption), ("label", label)):
+            head += [] if text is None else [rf"\{name}{{{text}}}"]
+        # tabulate's "latex_booktabs" escapes its cells, which would show the command for bold.
+        table = self._paper_table(digits, "latex_raw")
+        for rule in ("toprule", "midrule", "bottomrule"):
+            table = table.replace(r"\hline", rf"\{rule}", 1)
+        # Below the table rather than in it, so that they fit into a column of the paper.
+        notes = "\\\\\n".join(map(_latex, self._paper_notes()))
+        tail = ["", r"\smallskip", r"\footnotesize", notes, r"\end{table}", ""]
+        return "\n".join([*head, table, *tail])
 
     def to_markdown(self, *, digits: int = 4) -> str:
         """Return the table of `to_latex` in Markdown.
@@ -336,44 +344,52 @@ class Comparison:
         InvalidDataError
             As from `to_latex`.
         """
-        return self._paper_table().markdown(digits)
+        notes = map(_markdown, self._paper_notes())
+        return "\n\n".join([self._paper_table(digits, "pipe"), *notes]) + "\n"
 
-    def _paper_table(self) -> PaperTable:
-        test = f"{self._tested()}, p < {significance(self.level):g}"
-        marks = "Letters" if len(self.names) <= 26 else "Numbers"
+    def _paper_notes(self) -> list[str]:
         lower = " (of ↓ the lowest)" if not all(self.higher_is_better.values()) else ""
-        notes = (
-            f"Means over {self.n_users:,} users; the best in bold{lower}.",
-            f"{marks}: better than the models of these {marks.lower()} ({test}).",
-            *self._about_verdicts(marks.lower()),
-            *self.notes,
-        )
-        table, higher = self.table, self.higher_is_better
-        if self.by:  # a column for each metric in each segment
-            segments = (
-                table["by"] + " " + table["segment"] if len(self.by) > 1 else table["segment"]
-            )
-            names = table["metric"] + ", " + segments
-            higher = {
-                name: higher[metric] for name, metric in zip(names, table["metric"], strict=True)
-            }
-            table = table.assign(metric=names)
-        return PaperTable(self.names, table, higher, self.candidates, notes)
+        return [f"Means over {self.n_users:,} users; the best in bold{lower}.", *self.notes]
 
-    def _about_verdicts(self, marks: str) -> list[str]:
-        if "verdict" not in self.table:
-            return []
-        ends = self.table.dropna(subset="margin").groupby("metric", sort=False)["margin"]
-        margins = [
-            f"{metric} {' to '.join(dict.fromkeys(numbers(sizes.min(), sizes.max())))}"
-            for metric, sizes in ends
-        ]
-        if not margins:  # percentages of no mean
-            return []
-        return [
-            f"Underlined: better by more than the margin ({', '.join(margins)}).",
-            f"≈: the difference from the models of these {marks} is within the margin.",
-        ]
+    def _paper_table(self, digits: int, style: Literal["latex_raw", "pipe"]) -> str:
+        """Return the means of each model as LaTeX or Markdown, the best ones in bold."""
+        import pandas as pd
+
+        check_whole("digits", digits, 1, 16)
+        is_latex = style == "latex_raw"
+        escape, bold = (_latex, r"\textbf{{{}}}") if is_latex else (_markdown, "**{}**")
+        among = f" ({self.candidates})" if self.candidates else ""
+        names = self.table["metric"]
+        if self.by:  # a column for each metric in each segment
+            segments = self.table["segment"]
+            segments = self.table["by"] + " " + segments if len(self.by) > 1 else segments
+            names = names + ", " + segments
+        headings, columns = ["model"], [list(map(escape, self.names))]
+        for name, rows in self.table.groupby(names, sort=False):
+            higher = self.higher_is_better[rows["metric"].iloc[0]]
+            headings.append(escape(f"{name}{among}{'' if higher else ' ↓'}"))
+            sides = [
+                rows[[side, f"mean_{side}"]].set_axis(["model", "mean"], axis=1) for side in "ab"
+            ]
+            found = pd.concat(sides).drop_duplicates().set_index("model")["mean"]
+            if not found.index.is_unique:
+                model = found.index[found.index.duplicated()][0]
+                raise InvalidDataError(
+                    f"the mean of {name} for {model} depends on the models compared, because "
+                    f"{name} is undefined for different users. Compare two models, or omit the "
+                    "metric"
+                )
+            means = found[list(self.names)]
+            best = means.max() if higher else means.min()
+            column = []
+            for mean in means:
+                text = "–" if math.isnan(mean) else f"{mean:.{digits}f}"
+                if is_latex:
+                    text = text.replace("-", "$-$").replace("–", "--")
+                column.append(bold.format(text) if mean == best else text)
+            columns.append(column)
+        aligned = ["left", *["right"] * (len(columns) - 1)]
+        return text_table(list(zip(*columns, strict=True)), headings, aligned, style)
 
     def _title(self) -> str:
         rest = f" and {len(self.names) - 6:,} others" if len(self.names) > 6 else ""
@@ -739,144 +755,12 @@ _LATEX = str.maketrans(
         '"': r"\symbol{34}",
         "\0": "{}",
         "↓": r"$\downarrow$",
-        "≈": r"$\approx$",
         **{sign: f"\\{sign}" for sign in "&%$#_{}"},
     }
 )
 
 #: The same of Markdown, within a table.
 _MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_|<>[]"})
-
-
-@dataclass(frozen=True, eq=False)
-class PaperTable:
-    """The means of a comparison, the best ones, and which differences are significant.
-
-    Parameters
-    ----------
-    models : sequence of str
-    table : pandas.DataFrame
-        The table of a comparison.
-    higher_is_better : mapping of str to bool
-        By metric.
-    candidates : str or None
-        The kind of candidates, None for all items.
-    notes : sequence of str
-        The lines below the table.
-
-    Raises
-    ------
-    InvalidDataError
-        If a model has several means of a metric, because its pairs are compared on different users.
-    """
-
-    models: Sequence[str]
-    table: pd.DataFrame
-    higher_is_better: Mapping[str, bool]
-    candidates: str | None
-    notes: Sequence[str]
-
-    def _column(
-        self, metric: str, letters: Mapping[str, str], under: str, alike: str
-    ) -> list[tuple[float, bool, str]]:
-        """Return each model's mean, whether none is better, and the letters of other models.
-
-        Letters of worse models come first, in the format `under` if the difference exceeds the
-        margin. Letters of equivalent models follow `alike`.
-        """
-        means: dict[str, float] = {}
-        worse: dict[str, set[str]] = {model: set() for model in self.models}
-        beyond: dict[str, set[str]] = {model: set() for model in self.models}
-        equal: dict[str, set[str]] = {model: set() for model in self.models}
-        for row in self.table[self.table["metric"] == metric].to_dict("records"):
-            for side in ("a", "b"):
-                model, mean = row[side], float(row[f"mean_{side}"])
-                before = means.setdefault(model, mean)
-                if before != mean and not (math.isnan(before) and math.isnan(mean)):
-                    raise InvalidDataError(
-                        f"the mean of {metric} for {model} depends on the models compared, because "
-                        f"{metric} is undefined for different users. Compare two models, or omit "
-                        "the metric"
-                    )
-            if row["better"]:
-                worse[row["better"]] |= {row["a"], row["b"]} - {row["better"]}
-            verdict = row.get("verdict", "")
-            if verdict == "equivalent":
-                equal[row["a"]].add(row["b"])
-                equal[row["b"]].add(row["a"])
-            elif verdict in ("better", "worse"):
-                more, less = ("a", "b") if verdict == "better" else ("b", "a")
-                beyond[row[more]].add(row[less])
-        known = [mean for mean in means.values() if not math.isnan(mean)]
-        best = (max if self.higher_is_better[metric] else min)(known, default=math.nan)
-        # No brackets between numbers, because LaTeX takes them for an option of the line.
-        between = "" if len(self.models) <= len(ascii_lowercase) else ","
-        marks = {}
-        for model, beaten in worse.items():
-            mark = between.join(
-                under.format(letters[other]) if other in beyond[model] else letters[other]
-                for other in self.models
-                if other in beaten | beyond[model]
-            )
-            same = between.join(letters[other] for other in self.models if other in equal[model])
-            marks[model] = mark + f"{' ' * bool(mark)}{alike}{same}" * bool(same)
-        return [(means[model], means[model] == best, marks[model]) for model in self.models]
-
-    def _rows(
-        self,
-        digits: int,
-        escape: Callable[[str], str],
-        arrow: str,
-        bold: str,
-        raised: str,
-        under: str,
-    ) -> list[list[str]]:
-        """Return the headings, and each model's letter, name and cells."""
-        check_whole("digits", digits, 1, 16)
-        few = len(self.models) <= len(ascii_lowercase)
-        letters = dict(
-            zip(self.models, ascii_lowercase if few else map(str, count(1)), strict=False)
-        )
-        among = f" ({self.candidates})" if self.candidates else ""
-        headings, columns = ["", "model"], []
-        for metric in dict.fromkeys(self.table["metric"]):
-            headings.append(escape(metric + among))
-            headings[-1] += "" if self.higher_is_better[metric] else arrow
-            columns.append(self._column(metric, letters, under, escape("≈")))
-        rows = [headings]
-        for model, *cells in zip(self.models, *columns, strict=True):
-            texts = [letters[model], escape(model)]
-            for mean, is_best, marks in cells:
-                text = "–" if math.isnan(mean) else f"{mean:.{digits}f}"
-                if escape is _latex:
-                    text = text.replace("-", "$-$").replace("–", "--")
-                text = bold.format(text) if is_best else text
-                texts.append(text + (raised.format(marks) if marks else ""))
-            rows.append(texts)
-        return rows
-
-    def latex(self, digits: int, caption: str | None, label: str | None) -> str:
-        """Return the table as LaTeX, for `Comparison.to_latex`."""
-        arrow, bold, raised = r" $\downarrow$", r"\textbf{{{}}}", r"\textsuperscript{{{}}}"
-        rows = self._rows(digits, _latex, arrow, bold, raised, r"\underline{{{}}}")
-        headings, *lines = [" & ".join(row) + r" \\" for row in rows]
-        # Below the table rather than in it, so that they fit into a column of the paper.
-        notes = "\\\\\n".join(map(_latex, self.notes))
-        head = [r"\begin{table}", r"\centering"]
-        for name, text in (("caption", caption), ("label", label)):
-            head += [] if text is None else [rf"\{name}{{{text}}}"]
-        columns = "r" * (len(rows[0]) - 2)
-        head += [rf"\begin{{tabular}}{{ll{columns}}}", r"\toprule", headings, r"\midrule"]
-        tail = [r"\bottomrule", r"\end{tabular}", "", r"\smallskip", r"\footnotesize", notes]
-        return "\n".join([*head, *lines, *tail, r"\end{table}", ""])
-
-    def markdown(self, digits: int) -> str:
-        """Return the table as Markdown, for `Comparison.to_markdown`."""
-        raised, under = "<sup>{}</sup>", "<u>{}</u>"
-        headings, *rows = self._rows(digits, _markdown, " ↓", "**{}**", raised, under)
-        aligned = ["left", "left", *["right"] * (len(headings) - 2)]
-        table = text_table(rows, headings, aligned, "pipe")
-        return "\n\n".join([table, *map(_markdown, self.notes)]) + "\n"
 
 
 def _turned(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -888,7 +772,8 @@ def _turned(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _latex(text: str) -> str:
     """Write text in LaTeX, in one line, its hyphens side by side as they are."""
-    return " ".join(text.split()).replace("--", "-\0-").replace("--", "-\0-").translate(_LATEX)
+    line = printable(" ".join(text.split()))
+    return line.replace("--", "-\0-").replace("--", "-\0-").translate(_LATEX)
 
 
 def _markdown(text: str) -> str:

@@ -161,24 +161,10 @@ def test_a_percentage_of_no_mean_has_no_verdict(tmp_path):
         evs["b"].users_needed("ndcg@1", "1%")
     by_segment = se.compare(evs, margin="1%", by={i: "xy"[i // 3] for i in range(6)})
     assert by_segment.notes[-1].endswith("ndcg@1 of b in segment x, ndcg@1 of b in segment y")
-    undefined = se.compare(evs, "ndcg@1", margin="1%")
-    assert "margin (" not in undefined.to_latex() + undefined.to_markdown()
     path = se.write_report(evs, tmp_path / "page.html", "ndcg@1", margin="1%")
     page = path.read_text(encoding="utf-8")
     assert note in page
     assert "With a margin of ," not in page
-
-
-def test_tables_for_papers_mark_verdicts(pair):
-    both = pair | {"again": make(1, 0.6)}
-    compared = se.compare(both, "ndcg@10", margin="5%")
-    assert compared.table["verdict"].tolist() == ["better", "equivalent", "worse"]
-    latex, markdown = compared.to_latex(), compared.to_markdown()
-    assert r"\textsuperscript{\underline{b} $\approx$c}" in latex
-    assert r"\textsuperscript{\underline{b} $\approx$a}" in latex
-    assert "<sup><u>b</u> ≈c</sup>" in markdown
-    assert "more than the margin (ndcg@10 " in markdown
-    assert "≈" not in se.compare(both, "ndcg@10").to_markdown()
 
 
 @pytest.mark.parametrize("n", [2, 5, 20, 200, 50_000])
