@@ -618,8 +618,8 @@ class Table:
                     n = list(part.names).count(name)
                     if n > 1 or (n == 0 and name not in part.keys):
                         raise InvalidDataError(
-                            f"expected one column {name!r}, as in the other files, found {n}. Write "
-                            "all files with the same columns, or read them separately",
+                            f"expected one column {name!r}, as in the other files, found {n}. "
+                            "Write all files with the same columns, or read them separately",
                             column=name,
                         )
                     if part.is_text or name in part.keys or len(self.parts) == 1:
