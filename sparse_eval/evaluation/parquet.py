@@ -152,7 +152,7 @@ class ParquetFiles:
         for file in self.files:
             with naming(file.where):
                 for batch in read_parquet_rows(file, schema.names, n_rows):
-                    yield _uncoded(pa.Table.from_batches([batch]), schema, file)
+                    yield _uncoded(pa.Table.from_batches([batch]), schema)
 
 
 def _bounds(statistics: Any) -> tuple[Any, Any]:
@@ -165,11 +165,9 @@ def _bounds(statistics: Any) -> tuple[Any, Any]:
     return None, None
 
 
-def _uncoded(rows: pa.Table, schema: pa.Schema, file: File) -> pa.Table:
+def _uncoded(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return rows with the types of a schema, so with text where codes were read."""
-    with naming(file.where):
-        check_columns(rows)
-        return rows.select(schema.names).cast(schema)  # in the order of the file
+    return rows.select(schema.names).cast(schema)  # in the order of the file
 
 
 def cut_users(
@@ -291,7 +289,8 @@ def _read_group(group: RowGroup, schema: pa.Schema) -> pa.Table:
         table = open_parquet(group.file, schema.names).read_row_group(
             group.number, schema.names, use_threads=False
         )
-    table = _uncoded(table, schema, group.file)
+        check_columns(table)
+        table = _uncoded(table, schema)
     user = schema.names[0]
     whole_column(table, user)  # raises if a user is missing, because a filter would lose the row
     least, largest = pc.min_max(table.column(user)).as_py().values()
