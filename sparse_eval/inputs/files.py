@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from glob import glob
 from itertools import takewhile
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ..core.files import as_input
@@ -29,6 +29,8 @@ SUFFIXES = {
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _WILD = re.compile(r"[*?[]")
+
+_NO_TABLE = "contains no table (.csv, .parquet, .jsonl, …)"
 
 
 @dataclass(frozen=True)
@@ -103,8 +105,7 @@ def find_files(path: PathLike) -> tuple[list[File], str]:
         paths = map(Path, sorted(glob(str(path), recursive=True)))  # noqa: PTH207 - of any folder
         found = [one for one in paths if not one.is_dir()]  # a broken link is an error
         base = Path(*takewhile(lambda part: not _WILD.search(part), Path(path).parts))
-        if all(_is_hidden(one, base) for one in found):
-            raise InvalidFileError("no file matches this pattern", path)
+        nothing = "no file matches this pattern"
     else:
         base = as_input(path)
         if not base.is_dir():
@@ -116,14 +117,15 @@ def find_files(path: PathLike) -> tuple[list[File], str]:
                 one for one in folders if not folder.is_relative_to(Path(place, one).resolve())
             ]
             found += [Path(place, one) for one in names if File(one, None, one).format is not None]
-        found = sorted(found)
-        if all(_is_hidden(file, base) for file in found):
-            raise InvalidFileError("contains no table (.csv, .parquet, .jsonl, …)", base)
-    return [File(str(file), None, file) for file in found if not _is_hidden(file, base)], str(base)
+        found, nothing = sorted(found), _NO_TABLE
+    visible = [file for file in found if not _is_hidden(file.relative_to(base))]
+    if not visible:
+        raise InvalidFileError(nothing, path)
+    return [File(str(file), None, file) for file in visible], str(base)
 
 
-def _is_hidden(file: Path, base: Path) -> bool:
-    return any(part[0] in "._" for part in file.relative_to(base).parts)
+def _is_hidden(path: PurePath) -> bool:
+    return any(part[0] in "._" for part in path.parts)
 
 
 def _find_remote(uri: str) -> tuple[list[File], str]:
@@ -148,11 +150,10 @@ def _find_remote(uri: str) -> tuple[list[File], str]:
     for one in sorted(below, key=lambda one: one.path):
         name = one.path[len(base) :].lstrip("/")
         file = File(one.path, system, f"{root}/{name}")
-        hidden = any(part[0] in "._" for part in name.split("/"))
-        if one.is_file and not hidden and file.format is not None:
+        if one.is_file and not _is_hidden(PurePosixPath(name)) and file.format is not None:
             found.append(file)
     if not found:
-        raise InvalidFileError("contains no table (.csv, .parquet, .jsonl, …)", uri)
+        raise InvalidFileError(_NO_TABLE, uri)
     return found, base
 
 
