@@ -383,9 +383,10 @@ def _settings(annotation: Any) -> tuple[Any, dict[str, Any]]:
     if not hasattr(annotation, "__metadata__"):
         annotation = Annotated[annotation, {}]
     kind, *more = get_args(annotation)
-    settings = {"parser": file} if kind in (Path, Path | None) else {}
-    if settings:  # some versions of typer make a Path of a URI, and lose a slash
-        kind = str if kind is Path else str | None
+    settings: dict[str, Any] = {}
+    if kind in (Path, Path | None):
+        settings["parser"] = file
+        kind = str if kind is Path else str | None  # some versions of typer make a Path of a URI
     for each in more:
         settings |= each
     return kind, settings

@@ -88,6 +88,8 @@ class Part:
     Attributes
     ----------
     names : sequence of hashable
+    schema : pyarrow.Schema
+        The columns and their types; not of frames of pandas.
     where : Path, str or None
         The file, as messages name it.
     keys : mapping of str to str
@@ -103,6 +105,7 @@ class Part:
     """
 
     names: Sequence[Hashable]
+    schema: Any
     where: Any = None
     is_text = False
     n_skipped = 0
@@ -113,8 +116,9 @@ class Part:
         self.keys: dict[str, str] = {}
 
     def type_of(self, name: Hashable) -> Any:
-        """Return the Arrow type of a column, None if it has no single one."""
-        raise NotImplementedError
+        """Return the Arrow type of the only column of a name, None if there is no single one."""
+        number = self.schema.get_field_index(name)
+        return None if number < 0 else self.schema.field(number).type
 
     def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
         """Yield the rows of some columns."""
@@ -144,10 +148,6 @@ class ArrowPart(Part):
         self.schema, self.reader, self.is_once = reader.schema, reader, is_once
         self.names = self.schema.names
 
-    def type_of(self, name: Hashable) -> Any:
-        """Return the type of a column."""
-        return _type_in(self.schema, name)
-
     def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
         """Yield the batches of the stream."""
         n_rows = 0
@@ -159,12 +159,6 @@ class ArrowPart(Part):
                 "the reader has no rows. A reader can be read only once: create it again, or read "
                 "it into a table first"
             )
-
-
-def _type_in(schema: pa.Schema, name: Any) -> Any:
-    """Return the type of the only column of a name, None if there is none or several."""
-    number = schema.get_field_index(name)
-    return None if number < 0 else schema.field(number).type
 
 
 class PandasPart(Part):
@@ -220,10 +214,6 @@ class ParquetPart(Part):
         self.metadata, self.schema = opened.metadata, opened.schema_arrow
         self.names = self.schema.names
 
-    def type_of(self, name: Hashable) -> Any:
-        """Return the type of a column."""
-        return _type_in(self.schema, name)
-
     def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
         """Yield batches of the row groups."""
         names = list(dict.fromkeys(str(field.column) for field in fields))
@@ -248,6 +238,8 @@ def open_parquet(file: File, coded: Collection[Hashable] = ()) -> Any:
     from pyarrow import parquet
 
     opened = parquet.ParquetFile(file.open(), page_checksum_verification=True)
+    if not coded:
+        return opened
     paths = [opened.schema.column(number).path for number in range(len(opened.schema))]
     return parquet.ParquetFile(
         file.open(),
@@ -304,20 +296,15 @@ class IpcPart(Part):
 
         stream = self.file.open()
         if self.file.compression is not None:
-            data = pa.input_stream(stream, compression=self.file.compression).read()
-            stream = pa.BufferReader(data)
+            stream = in_arrow(pa.input_stream(stream, compression=self.file.compression).read())
         return ipc.open_file(stream)
-
-    def type_of(self, name: Hashable) -> Any:
-        """Return the type of a column."""
-        return _type_in(self.schema, name)
 
     def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
         """Yield the batches of the file."""
         opened = self._open()
         for number in range(opened.num_record_batches):
             rows = opened.get_batch(number)
-            rows.validate(full=True)
+            check_columns(rows)
             yield {field.role: rows.column(field.column) for field in fields}
 
 
@@ -381,13 +368,13 @@ class CsvPart(Part):
         on_bad_lines: str = "error",
         quoted: bool = True,
     ) -> None:
+        from pyarrow import csv
+
         super().__init__()
         self.file, self.where, self.header, self.quoted = file, file.where, header, quoted
         self.sep = sep or ("\t" if file.format == "tsv" else ",")
         self.encoding = lookup(encoding or "utf-8").name
         self.skips = on_bad_lines == "skip"
-        from pyarrow import csv
-
         with naming(file.where), self._explained(), csv.open_csv(*self._arguments()) as opened:
             self.schema = opened.schema
             if "\0" in "".join(self.schema.names):
@@ -692,13 +679,18 @@ def open_table(
             f"'utf-16', found {encoding!r}",
             argument="encoding",
         ) from None
-    text = {"sep": sep, "encoding": encoding, "header": header, "on_bad_lines": on_bad_lines}
-    text["quoted"] = quoted
+    text: dict[str, Any] = {
+        "sep": sep,
+        "encoding": encoding,
+        "header": header,
+        "on_bad_lines": on_bad_lines,
+        "quoted": quoted,
+    }
     if isinstance(source, str | Path):
         parts = _open_path(source, format, text)
         return Table(parts, Path(source) if isinstance(source, Path) else source)
     if isinstance(source, list | tuple) and source and not isinstance(source[0], Mapping):
-        tables = [open_table(one, format=format, **text) for one in source]  # type: ignore[arg-type]
+        tables = [open_table(one, format=format, **text) for one in source]
         return Table([part for table in tables for part in table.parts])
     return Table([_open_frame(source)])
 
