@@ -302,3 +302,11 @@ def test_text_that_is_not_utf_8(name, ends, n_rows):
         paths = pair(folder, {**RECS, name: wrong}, truth, group=2, write_statistics=ends)
         with raises(InvalidFileError, column=name):
             se.evaluate(*paths, ["mrr", "coverage@1"])
+
+
+def test_text_that_is_not_utf_8_in_ranges_of_users():
+    items = pa.array([b"a", b"b"] * 7 + [b"a", b"\xff"]).view(pa.string())
+    recs = {"user": np.repeat(np.arange(8), 2), "item": items, "rank": [1, 2] * 8}
+    truth = {"user": np.arange(8), "item": ["a"] * 8}
+    with temporary(4) as folder, raises(InvalidFileError, column="item"):
+        se.evaluate(*pair(folder, recs, truth, group=4), "mrr")
