@@ -142,7 +142,7 @@ def _outcome(words, inputs):
     shutil.rmtree(folder)
     if words.split()[0] in TRAINS:
         return {"status": status, "files": sorted(files)}
-    lines = [_masked(text.getvalue()).splitlines() for text in (printed, said)]
+    lines = [masked(text.getvalue()).splitlines() for text in (printed, said)]
     return {"status": status, "out": lines[0], "err": lines[1], "files": files}
 
 
@@ -152,7 +152,7 @@ def _content(file):
     return file.read_text().splitlines()[:20] if is_table else None
 
 
-def _masked(text):
+def masked(text):
     """Return text without colours, digests of files, and times, also of the column seconds."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", text)
     text = re.sub(r"\b[0-9a-f]{16,}\b", "DIGEST", text)
