@@ -482,8 +482,7 @@ class CsvPart(Part):
             lines = "line" if n_skipped == 1 else "lines"
             message = f"skipped {n_skipped} malformed {lines} of {shown(self.where)}"
             warn(message, SkippedLinesWarning)
-        for batch in rows.to_batches():
-            yield {role: batch.column(name) for role, name in stored.items()}
+        yield {role: rows.column(name) for role, name in stored.items()}  # threads start once
 
     def _check_end(self, n_rows: int) -> None:
         """Raise if the last field has an open quote, because Arrow reads all that follows as text.
