@@ -59,6 +59,16 @@ split d/clicks.csv --min-user-interactions 3 --min-item-interactions 3 --out o
 split d/twice.csv --duplicates drop --out o
 split d/missing.csv --out o
 split d/clicks.csv --method magic --out o
+split d/behaviors.tsv --method random --fraction 0.2 --out o
+split d/mixed --out o
+split d/cut --out o
+evaluate d/lists.csv d/half -m ndcg@5
+score d/checkpoints --split d/split -m ndcg@10
+score d/checkpoints --split d/split -m ndcg@10 --max-failed 2 --format csv
+score d/a.npz --split d/half -m ndcg@10
+compare d/damaged -m ndcg@5
+report d/damaged --out o.html -m ndcg@5
+evaluate d/cut d/truth.csv -m ndcg@5
 run d/clicks.csv -m ndcg@5 --factors 2 --iterations 1 --out o
 train d/train.csv --validation d/truth.csv -m ndcg@5 --factors 2 --iterations 1 --out o.npz
 tune d/clicks.csv -m ndcg@5 --factors 2 --iterations 1 --trials 1 --out o
@@ -103,9 +113,33 @@ def write_inputs(folder):
         ev = se.evaluate_model(model, holdout, ["ndcg@5", "mrr"])
         ev.save(folder / "results" / name)
     (folder / "broken.npz").write_bytes(b"no zip")
+    write_damage(folder)
     plans = pd.DataFrame({"user": holdout.users.tolist()})
     plans["plan"] = np.where(plans.index % 2, "free", "paid")
     plans.to_csv(folder / "plans.csv", index=False)
+
+
+def write_damage(folder):
+    """Write MIND's log, and folders of which a file is damaged, missing, or of another kind."""
+    mind = Path(__file__).parents[2] / "data" / "mind_small" / "behaviors.tsv"
+    shutil.copy(mind, folder / "behaviors.tsv")
+    for name in ("mixed", "cut", "checkpoints"):
+        (folder / name).mkdir()
+    for name in ("mixed", "cut"):
+        shutil.copy(folder / "clicks.csv", folder / name / "1.csv")
+        shutil.copy(folder / "lists.csv", folder / name / "2.csv")
+    (folder / "cut" / "2.csv").write_text('user,item,timestamp\nU1,"N1,5\n')
+    for name in ("a.npz", "b.npz", "broken.npz"):
+        shutil.copy(folder / name, folder / "checkpoints")
+    content = (folder / "a.npz").read_bytes()
+    (folder / "checkpoints" / "cut.npz").write_bytes(content[: len(content) // 2])
+    (folder / "checkpoints" / "notes.txt").write_text("trained on Monday\n")
+    shutil.copytree(folder / "split", folder / "half")
+    (folder / "half" / "train.npz").unlink()
+    shutil.copytree(folder / "results", folder / "damaged")
+    for file in (folder / "damaged" / "b").iterdir():
+        if file.suffix != ".json":
+            file.write_bytes(file.read_bytes()[:-20])
 
 
 def outcomes():
@@ -155,7 +189,7 @@ def _content(file):
 def masked(text):
     """Return text without colours, digests of files, and times, also of the column seconds."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", text)
-    text = re.sub(r"\b[0-9a-f]{16,}\b", "DIGEST", text)
+    text = re.sub(r"(?<![.\w])[0-9a-f]{16,}\b", "DIGEST", text)
     text = re.sub(r"(?m)(?<=,)\d+\.\d{1,3}(?=,)| +\d+\.\d$", "TIME", text)
     return re.sub(r"\d+(\.\d+)? (s|ms|min)\b", "TIME", text)
 

@@ -36,6 +36,9 @@ N_USERS, N_ITEMS, LENGTH = 230, 60, 15
 #: Where the returned values are.
 NET = Path(__file__).parents[1] / "net"
 
+#: Public data next to the project, which may be missing.
+GOWALLA = Path(__file__).parents[3] / "shared" / "data" / "gowalla"
+
 
 @cache
 def problem():
@@ -395,6 +398,56 @@ def _saved(given, names):
         return cells_of(se.Evaluation.load(folder).summary())
 
 
+def mind():
+    """MIND's clicks: read, split, and evaluated by the notebook's convention and by others."""
+    log = Path(__file__).parents[2] / "data" / "mind_small" / "behaviors.tsv"
+    for history in (True, False):
+        read = partial(se.datasets.load_mind, log, history=history)
+        yield f"clicks, history {history}", lambda read=read: _events(read())
+    events = se.datasets.load_mind(log)
+    made = {
+        "random": se.split.random(events, seed=0),
+        "temporal": se.split.temporal(events, at="2019-12-01", gap="12h"),
+    }
+    for name, holdout in made.items():
+        yield f"{name} split", partial(_parts, lambda holdout=holdout: [holdout])
+        model = se.baselines.popularity(holdout)
+        for convention in ("mind-notebook", "standard", "trec_eval"):
+            metrics = ["ndcg@5", "ndcg@10", "mrr"]
+            call = partial(of_model, model, holdout, metrics, convention=convention)
+            yield f"{name}, popularity, {convention}", call
+    negatives = partial(se.sample_negatives, made["random"], n=30, by="popularity", seed=2)
+    yield "negatives", lambda: digest_of(negatives().to_csr())
+
+
+def _events(events):
+    return [repr(events), digest_of(events.matrix()), _bits_of(events.timestamps)]
+
+
+def gowalla():
+    """The real split and checkpoint, if they are next to the project."""
+    files = [GOWALLA / name for name in ("train.txt", "test.txt")]
+    holdout = se.Holdout.from_frames(*map(se.datasets.load_adjacency, files))
+    with np.load(GOWALLA / "als64_top20.npz", allow_pickle=False) as stored:
+        users, ids = stored["users"], stored["ids"]
+    shape = holdout.validation.shape
+    lists = se.Rankings.from_topk(ids, user_rows=users, shape=shape)
+    metrics = ["ndcg@{10,20}", "recall@20", "map@20", "mrr", "coverage@20", "gini@20", "novelty@20"]
+    evaluate = partial(evaluated, lists, holdout.validation, metrics, train=holdout.train)
+    yield "lists", evaluate
+    yield "lists, totals", partial(evaluate, keep="totals")
+    yield "lists, memory", partial(evaluate, memory=1 << 28)
+    for convention in ("recbole", "lightgcn", "trec_eval", "mind-notebook"):
+        names = ["ndcg@20", "recall@20"]
+        call = partial(evaluated, lists, holdout.validation, names, convention=convention)
+        yield f"lists, {convention}", call
+    model = partial(of_model, GOWALLA / "als64.npz", holdout)
+    yield "checkpoint", partial(model, METRICS)
+    yield "checkpoint, ranks", partial(model, RANKED)
+    yield "checkpoint, memory", partial(model, METRICS, memory=1 << 29)
+    yield "popularity", partial(of_model, se.baselines.popularity(holdout), holdout, METRICS)
+
+
 def cells_of(table):
     """Return the rows of a table by column, numbers in full."""
     return [
@@ -403,7 +456,7 @@ def cells_of(table):
     ]
 
 
-GROUPS = {one.__name__: one for one in (conventions, ways, splits, results)}
+GROUPS = {one.__name__: one for one in (conventions, ways, splits, results, mind, gowalla)}
 
 
 def returned(group):
