@@ -226,6 +226,7 @@ def orders_of(column: Any, name: Hashable, first: int, *, ranks: bool) -> AnyArr
     valid = np.isfinite(values)
     if ranks:
         valid &= (values >= 1) & (values <= MAX_ITEMS) & (values == np.floor(values))
+        expected += " (add 1 if ranks begin at 0)" if (values == 0).any() else ""
     _check(valid, column, name, expected, first)
     if not ranks and str(column.type) in ("int64", "uint64"):
         check_exact(column.to_numpy(zero_copy_only=False))

@@ -129,9 +129,12 @@ class Part:
         import pyarrow as pa
 
         stored = [field for field in fields if field.column in self.names]
+        # If all columns are in the path, any column of the file has the number of rows.
+        counted = stored or [Field("", name, "text") for name in self.names[:1]]
         with naming(self.where):
-            for batch in self.read(stored):
-                n = len(next(iter(batch.values())))
+            for batch in self.read(counted):
+                n = len(batch[counted[0].role])
+                batch.pop("", None)
                 for field in set(fields).difference(stored):
                     text = self.keys[str(field.column)]
                     value = pa.scalar(None if text == _NO_KEY else text, pa.string())
@@ -688,7 +691,9 @@ def open_table(
     if isinstance(source, str | Path):
         parts = _open_path(source, format, text)
         return Table(parts, Path(source) if isinstance(source, Path) else source)
-    if isinstance(source, list | tuple) and source and not isinstance(source[0], Mapping):
+    if isinstance(source, list | tuple) and not source:
+        raise InvalidDataError("the list is empty; pass at least one file, frame or row")
+    if isinstance(source, list | tuple) and not isinstance(source[0], Mapping):
         tables = [open_table(one, format=format, **text) for one in source]
         return Table([part for table in tables for part in table.parts])
     return Table([_open_frame(source)])

@@ -165,6 +165,15 @@ def test_paths_of_a_folder_name_columns(tmp_path):
         load(tmp_path)
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
+def test_all_columns_may_be_in_the_path(tmp_path, suffix):
+    folder = tmp_path / "user=1" / "item=2"
+    folder.mkdir(parents=True)
+    write = {"csv": "to_csv", "parquet": "to_parquet", "arrow": "to_feather"}[suffix]
+    getattr(pd.DataFrame({"price": [3, 4]}), write)(folder / f"a.{suffix}")
+    assert load(tmp_path, value=None).to_frame().values.tolist() == [[1, 2, 1.0]] * 2
+
+
 @pytest.mark.parametrize("users", [[7, 10, 7, 2], ["u7", "u10", "u7", "007"]])
 def test_a_list_may_have_several_formats(tmp_path, users):
     """A day in CSV and the next in Parquet: ids and times are the same as in one table."""
