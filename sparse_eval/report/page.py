@@ -186,18 +186,14 @@ def write_report(
             notes += rest.notes
         notes += comparison.notes
     segments: list[list[_Row]] = []
-    divisions: list[UserSegments] = []
-    if not first.is_per_user(main):
-        if by is not None:
-            notes.append(f"{main} is about all users together, so it is not shown by segment")
+    if by is not None and not first.is_per_user(main):
+        notes.append(f"{main} is about all users together, so it is not shown by segment")
     elif ranked:
-        divisions += [] if by is None else [by]
-        divisions += [_bands_of_users(first)] if first.has_values else []
-    for divided in divisions:
         more = _of_metrics(margin, [main])
-        rows, remarks = _segments(shown, main, divided, margin=more, **options)
-        segments.append(rows)
-        notes += remarks
+        for divided in _divisions(first, main, by):
+            rows, remarks = _segments(shown, main, divided, margin=more, **options)
+            segments.append(rows)
+            notes += remarks
     columns = _columns(shown, chosen, [*pairs, *secondary])
     rivals = [row for row in pairs if row["a"] == best]
     drawn = {name: shown[name] for name in ranked[:_MOST_CURVES]}
@@ -287,6 +283,13 @@ def _ranked(shown: Mapping[str, Evaluation], main: str, how: str) -> list[str]:
 def _moments(values: Floats) -> Moments:
     """Return the moments of the values that are defined."""
     return Moments.of(values[~np.isnan(values)])
+
+
+def _divisions(ev: Evaluation, main: str, by: UserSegments | None) -> list[UserSegments]:
+    """Return the caller's segments of users, and bands of users."""
+    if not ev.is_per_user(main):
+        return []
+    return [*([] if by is None else [by]), *([_bands_of_users(ev)] if ev.has_values else [])]
 
 
 def _bands_of_users(ev: Evaluation) -> pd.DataFrame:
