@@ -19,8 +19,6 @@ from .options import Execution, Output, Printing, Progress, counted, option, ste
 from .terminal import echo, tell
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ..jobs.cross_validate import CrossValidation
     from ..results import Evaluation
     from ..results.scores import Requested
@@ -165,16 +163,13 @@ def report(
     *,
     out: Output[Annotated[Path, option("--out", "-o")]] = Path("report.html"),
     title: str = "Evaluation report",
-    item_names: Path | None = None,
     history: Annotated[Path | None, option(metavar="FILE")] = None,
     pairing: Pairing,
     execution: Execution,
 ) -> None:
-    """Write an HTML page about results, with comparisons, charts and individual users.
+    """Write an HTML page about results, with comparisons, segments of users and charts.
 
     Example: sparse-eval report results --out page.html
-
-    A table.csv in a folder of results becomes a learning curve.
 
     Parameters
     ----------
@@ -182,28 +177,22 @@ def report(
         The page to write.
     title
         Title of the page.
-    item_names
-        A table of items (.csv, .tsv, .parquet) with a column `item`; its other columns are shown
-        next to the items of single users.
     history
-        A file that --history of `score` or `evaluate` wrote; the page shows the trend.
+        A file that --history of `score` or `evaluate` wrote; the page compares its nights.
     """
-    from ..jobs.ledger import TABLE
     from ..report import write_report
 
     paths = [_parse_argument(word)[1] for word in results]
-    check_inputs_are_kept([item_names, history, *paths], [out])
-    sweeps = [path for path in paths if (path / TABLE).exists()]
+    check_inputs_are_kept([history, *paths], [out])
     saved = _load(results)
+    evaluations: Any = saved.evaluations  # write_report raises for a cross-validation
     with step("report") as done:
         page = write_report(
-            saved.evaluations,
+            evaluations,
             out,
             title=title,
             **pairing.arguments(saved.first),
-            curves={path.resolve().name: _read_sweep(path / TABLE) for path in sweeps},
             left_out=saved.left_out,
-            item_names=item_names,
             history=history,
         )
         done(counted(saved.n_results, "result"))
@@ -275,14 +264,3 @@ def _parse_argument(word: str) -> tuple[str, Path]:
     if not folder:
         raise InvalidDataError(f"{word!r} names no folder; expected FOLDER or NAME=FOLDER")
     return name, Path(folder)
-
-
-def _read_sweep(path: Path) -> pd.DataFrame:
-    """Read the scored checkpoints of a sweep, in their order."""
-    import pandas as pd
-
-    try:
-        table = pd.read_csv(path)
-        return table[table["status"] == "ok"]
-    except (ValueError, KeyError) as error:
-        raise InvalidFileError(f"is not the table of a sweep ({error})", path) from None

@@ -38,6 +38,8 @@ SPELLINGS = {
     "n_jobs": {"num_threads": "num_threads={!r}"},
     "n_factors": {"factors": "factors={!r}"},
     "alpha": {"level": "level=, which is 1 − alpha"},
+    "curves": {"left_out": "the table to pandas, as in table['ndcg@10'].plot()"},
+    "item_names": {"left_out": "it to Evaluation.explain, which shows the list of a user"},
 }
 
 

@@ -1046,7 +1046,7 @@ class Evaluation(Evaluated):
             raise InvalidDataError(
                 f"{what} needs the lists, but this evaluation did not keep them. Evaluate matrices "
                 "or frames without memory=, client= and keep='totals'. For groups of users of a "
-                "saved evaluation, use compare(by=) or plots.by_group"
+                "saved evaluation, use compare(by=)"
             )
         return self._measured
 

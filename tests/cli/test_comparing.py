@@ -97,29 +97,14 @@ def test_segments_of_a_table_of_users(command, results, tmp_path):
 def test_compares_the_models_of_a_cross_validation(command, tmp_path):
     cv, page = cross(out=tmp_path / "cv"), tmp_path / "r.html"
     assert compared(command, tmp_path / "cv", "-m", "ndcg@5") == content(cv.compare("ndcg@5"))
-    assert command("report", tmp_path / "cv", "-o", page)[0] == 0
-    assert "of Nadeau and Bengio" in page.read_text(encoding="utf-8")
+    status, _, said = command("report", tmp_path / "cv", "-o", page)
+    assert status == 2
+    assert "use cv.compare() and cv.table, or sparse-eval compare" in said
+    assert not page.exists()
     for words in ((tmp_path / "cv", tmp_path / "cv"), (f"x={tmp_path / 'cv'}",)):
         status, _, said = command("compare", *words)
         assert status == 2
         assert "name only this folder" in said
-
-
-@pytest.mark.long
-def test_report_has_the_learning_curve_of_a_sweep(command, results, tmp_path, monkeypatch):
-    reporting.draw_nothing(monkeypatch)
-    table = results / "table.csv"
-    table.write_text("file,status,ndcg@5,recall@5\na,ok,0.1,0.2\nb,failed,,\nc,ok,0.3,0.1\n")
-    words = ("report", results, "-o", tmp_path / "r.html", "-m", "ndcg@5")
-    status, _, said = command(*words)
-    assert status == 0, said
-    page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "Learning curve: results" in page
-    assert "recall@5 by" not in page
-    table.write_text("a,b\n1,2\n")
-    status, _, said = command(*words)
-    assert status == 2
-    assert "table.csv: is not the table of a sweep" in said
 
 
 @pytest.mark.long

@@ -64,7 +64,6 @@ VALUES = {
     "--input-format": "baskets.csv / adjacency",
     "--item": "page",
     "--item-groups": "-m calibration@2 --train d/truth.csv / d/groups.csv",
-    "--item-names": "d/items.csv",
     "--item-vectors": "-m diversity(similarity=vectors)@2 / d/vectors.csv",
     "--items": "20",
     "--iterations": "2",
@@ -236,9 +235,6 @@ def data(tmp_path_factory):
             se.History(folder / "h.jsonl").append(ev, "good", time=f"2026-11-0{night}T03:00Z")
     pd.DataFrame({"user": range(240), "plan": ["free", "paid"] * 120}).to_csv(
         folder / "plans.csv", index=False
-    )
-    pd.DataFrame({"item": range(60), "title": [f"film {n}" for n in range(60)]}).to_csv(
-        folder / "items.csv", index=False
     )
     return folder
 

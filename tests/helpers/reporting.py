@@ -59,5 +59,5 @@ def three(odd=False):
 
 def draw_nothing(patch):
     """Leave charts empty, for tests that do not look at them: drawing takes most of the time."""
-    chart = '<svg xmlns="http://www.w3.org/2000/svg"/>'
+    chart = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
     patch.setattr(Figure, "savefig", lambda _, file, **_options: file.write(chart))

@@ -23,7 +23,7 @@ lists = se.Rankings.from_topk([[0, 1], [1, 0]])
 ev = se.evaluate(lists, held_out, "ndcg@2")
 for extra, call in (
     ("report", lambda: se.write_report({"a": ev}, "report.html")),
-    ("report", lambda: se.plots.means({"a": ev}, "ndcg@2")),
+    ("report", lambda: se.plots.distribution({"a": ev}, "ndcg@2")),
     ("tune", lambda: se.tune(held_out, held_out, "ndcg@1")),
     ("dask", lambda: se.evaluate(lists, held_out, "ndcg@1", client="tcp://127.0.0.1:1")),
 ):

@@ -201,6 +201,7 @@ def test_arguments_of_other_libraries_show_ours(name):
     for function in (
         se.evaluate, se.evaluate_model, se.top_k, se.recommend, se.compare, se.train_als,
         se.cross_validate, se.split.random, se.split.last_n, se.split.k_fold,
+        se.write_report,
     ):  # fmt: skip
         own = function.__annotations__.keys()
         if name in own or not own & SPELLINGS[name].keys():
@@ -259,8 +260,8 @@ def test_wrong_forms_show_the_right_one(model, holdout, tmp_path):
         lambda: se.top_k(model, candidates=np.ones(n_items, bool)),
         lambda: se.compare([ev, ev]),
         lambda: se.compare({"a": ev, "b": ev}, by="activity"),
-        lambda: se.plots.means({"a": ev}, ["ndcg@10"]),
-        lambda: se.plots.differences({"a": ev}, "ndcg@10"),
+        lambda: se.plots.distribution({"a": ev}, ["ndcg@10"]),
+        lambda: se.plots.losers({"a": ev}, "ndcg@10"),
         lambda: se.write_report({"a": ev}, tmp_path / "report.pdf"),
         lambda: se.cross_validate(holdout, {"a": {}}, "ndcg@10", seeds=1),
         lambda: se.evaluate_model(model, holdout, "ndcg@10", memory="a lot"),

@@ -88,7 +88,6 @@ def write_everything(i, folder):
     ev.to_parquet(folder / "t.parquet")
     ev.to_json(folder / "t.json")
     se.write_report({"a": ev}, folder / "r.html")
-    se.plots.save(se.plots.by_cutoff({"a": ev}, "ndcg"), folder / "c.svg")
     se.History(folder / "h.jsonl").append(ev, "a")
     model.save(folder / "factors.npz")
     se.baselines.ease(SPLITS[i]).save(folder / "weights.npz")
@@ -166,7 +165,7 @@ def test_inputs_are_not_written_over(tmp_path, monkeypatch, command):
         ("train", "split", "--out", "split/labels.npz"),
         ("run", "split/train.npz", "split/validation.npz", "--out", "."),
         ("recommend", "model.npz", "clicks.csv", "--out", "clicks.csv"),
-        ("report", "results", "--item-names", "clicks.csv", "-o", "clicks.csv"),
+        ("report", "results", "--history", "clicks.csv", "-o", "clicks.csv"),
     ):
         status, _, said = command(*words)
         assert status == 2, words

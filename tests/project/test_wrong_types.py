@@ -147,9 +147,9 @@ CALLS = {
         {"evaluations": EVALUATIONS, "metrics": None, "test": "t", "how": "same", "level": 0.95},
     ),
     "merge": (lambda other: EVALUATIONS["a"].merge(other), {"other": EVALUATIONS["b"]}),
-    "learning_curve": (
-        lambda ax, **more: se.plots.learning_curve(ax=axes() if ax is None else ax, **more),
-        {"table": pd.DataFrame({"ndcg@2": [0.1]}), "metrics": "ndcg@2", "ax": None},
+    "distribution": (
+        lambda ax, **more: se.plots.distribution(ax=axes() if ax is None else ax, **more),
+        {"evaluations": EVALUATIONS, "metric": "ndcg@2", "ax": None},
     ),
     "write_run": (partial(se.trec.write_run, path="a.run"), {"rankings": LISTS}),
     "write_qrels": (

@@ -4,14 +4,13 @@ import re
 
 import pytest
 import reporting
-from matplotlib.figure import Figure
 from raising import raises
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError
-from sparse_eval.report.page import _template, describe_trend
-from sparse_eval.report.plots import trend
+from sparse_eval.report.page import _template
+from sparse_eval.report.trend import describe_trend
 
 pytestmark = pytest.mark.long
 
@@ -48,7 +47,6 @@ def test_the_page_shows_the_trend(history, tmp_path, monkeypatch):
     text = text_of(section(history))
     assert "4 nights. In the last one nDCG@10 is not significantly different from the night" in text
     assert "compared as independent samples" in text
-    assert "coverage@10 over the nights" in text
     assert text.count("2026-11-03 03:00") == 1
 
 
@@ -59,17 +57,6 @@ def test_the_last_night_is_worse(history, tmp_path):
     assert "&lt;b&gt;poor&lt;/b&gt;" in html
     page = se.write_report(EVS, tmp_path / "r.html", "ndcg@10", history=history)
     assert "history, nDCG@10 is worse than the night before." in text_of(page.read_text("utf-8"))
-
-
-def test_the_chart_marks_what_has_changed(history):
-    ax = trend(history, "ndcg@10", ax=Figure().subplots())
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("night (UTC)", "nDCG@10")
-    history.append(EVS["good"], "good", time="2026-11-05T00:30Z", night="2026-11-04")
-    line, *_, marked = trend(history, "ndcg@10", ax=Figure().subplots()).get_lines()
-    days = [str(day)[:10] for day in line.get_xdata()]
-    assert days == [f"2026-11-0{day}" for day in (1, 2, 3, 4)]  # not the day of the run
-    assert list(line.get_ydata()) == [EVS[n]["ndcg@10"] for n in ("poor", "fair", "good", "good")]
-    assert list(marked.get_ydata()) == [EVS["good"]["ndcg@10"]]
 
 
 def test_nights_that_do_not_compare(tmp_path):
