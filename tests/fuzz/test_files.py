@@ -12,6 +12,7 @@ from tables_cases import saved_csr
 
 import sparse_eval as se
 from sparse_eval.datasets import load
+from sparse_eval.errors import InvalidFileError
 
 resource = pytest.importorskip("resource")  # Windows has none
 TO_MIB = 2**20 if sys.platform == "darwin" else 2**10
@@ -204,7 +205,7 @@ def test_a_damaged_csv_has_the_rows_that_pandas_reads(frame, end, tmp_path, trie
         path.write_bytes(damaged(random, whole))
         try:
             found = load(path)
-        except se.InvalidFileError:  # which names the file
+        except InvalidFileError:  # which names the file
             continue
         n_read += 1
         ids = found.to_frame()[["user", "item"]].astype(str)
