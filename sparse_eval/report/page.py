@@ -19,7 +19,6 @@ from ..core.messages import printable
 from ..core.versions import installed_version
 from ..errors import InvalidDataError, InvalidFileError, MissingExtraError, OutputError
 from ..inputs.candidates import WARNING
-from ..jobs.cross_validate import CrossValidation, PooledModel
 from ..jobs.history import History
 from ..metrics import REGISTRY, convention_named
 from ..metrics.random_baseline import DRAWS
@@ -89,7 +88,7 @@ _MAX_TRENDS = 4
 
 
 def write_report(
-    evaluations: Mapping[str, Evaluation] | CrossValidation,
+    evaluations: Mapping[str, Evaluation],
     path: PathLike,
     metrics: str | Iterable[str] | None = None,
     *,
@@ -108,9 +107,8 @@ def write_report(
 
     Parameters
     ----------
-    evaluations : mapping of str to Evaluation, or CrossValidation
-        Evaluations by name, saved ones included; the page shows the best first. Or the result of
-        `cross_validate`, whose models are shown by values pooled over folds and seeds.
+    evaluations : mapping of str to Evaluation
+        Evaluations by name, saved ones included; the page shows the best first.
     path : str or Path
         The page (.html); its folder is created if missing. The page needs neither network access
         nor scripts.
@@ -181,23 +179,16 @@ def write_report(
         raise OutputError(f"{path}: the page is HTML; give it a name that ends in .html")
     template = _template()
     file = make_folder_of(path)
-    cv = evaluations if isinstance(evaluations, CrossValidation) else None
-    shown: dict[str, Any] = (
-        named_evaluations(evaluations)
-        if cv is None
-        else {name: PooledModel(cv, name) for name in cv.models}
-    )
-    full_names: dict[str, str] = {}
-    if cv is None:
-        short = distinct_names(shown)
-        full_names = {a: b for a, b in zip(short, shown, strict=True) if a != b}
-        shown = dict(zip(short, shown.values(), strict=True))
-    divided = None if by is None else _divided(by, shown, cv)
+    shown: dict[str, Any] = named_evaluations(evaluations)
+    short = distinct_names(shown)
+    full_names = {a: b for a, b in zip(short, shown, strict=True) if a != b}
+    shown = dict(zip(short, shown.values(), strict=True))
+    divided = None if by is None else _divided(by, shown)
     titles = None if item_names is None else item_table(item_names).rename(index=str)
     chosen, notes = shared_metrics(shown, metrics)
     main = chosen[0]
     parse_margins(margin, chosen)
-    ranked = _ranked(shown, main) if cv else _ranked_for_comparison(shown, main, how)
+    ranked = _ranked_for_comparison(shown, main, how)
     # The best first: on a phone, the first columns of a table are all that is seen at once.
     shown = {name: shown[name] for name in dict.fromkeys([*ranked, *shown])}
     first = next(iter(shown.values()))
@@ -207,12 +198,11 @@ def write_report(
     secondary: list[_Row] = []
     if len(shown) > 1:
         # The better model of each pair comes first.
-        ordered = cv.select(list(shown)) if cv else shown
-        comparison = compare(ordered, main, margin=_of_metrics(margin, [main]), **options)
+        comparison = compare(shown, main, margin=_of_metrics(margin, [main]), **options)
         pairs = records(comparison.table)
         if len(chosen) > 1:
             more = _of_metrics(margin, chosen[1:])
-            rest = compare(ordered, chosen[1:], margin=more, **options)
+            rest = compare(shown, chosen[1:], margin=more, **options)
             secondary = records(rest.table)
             notes += rest.notes
         notes += comparison.notes
@@ -254,8 +244,7 @@ def write_report(
         segments=segments,
         charts=draw_charts(shown, chosen, comparison, curves or {}, divided),
         most_curves=MAX_CURVES,
-        subgroups=[] if cv else _subgroups(shown, main, ranked, how),
-        pooled=cv is not None,
+        subgroups=_subgroups(shown, main, ranked, how),
         examples=examples,
         name_columns=[] if titles is None else list(titles),
         names_of={} if titles is None else _names_of(titles, examples),
@@ -499,10 +488,8 @@ def bands_of_users(ev: Evaluation) -> pd.DataFrame:
     return pd.DataFrame(columns, ev.evaluated_users.index)
 
 
-def _divided(by: UserSegments, shown: Evaluations, cv: CrossValidation | None) -> pd.DataFrame:
+def _divided(by: UserSegments, shown: Evaluations) -> pd.DataFrame:
     """Return segments as a table, or raise if these evaluations cannot be divided by them."""
-    if cv is not None:
-        raise InvalidDataError("by divides the users of evaluations, not of a cross-validation")
     table = segments_table(by)
     for ev in shown.values():
         segmentations(table, ev.evaluated_users)
@@ -669,19 +656,17 @@ def _made(shown: Evaluations, ranked: list[str]) -> dict[str, str]:
         data += [f"{users:,} users × {items:,} items", f"{relevance['entries']:,} relevant pairs"]
     if train := inputs.get("train"):
         data.append(f"{train['entries']:,} training pairs")
-    folds = about.get("folds")
-    split = f"{len(folds):,} folds" if isinstance(folds, list) else about.get("split", "")
     of_best = f" of {best}" * (len(shown) > 1)
     made = about.get("model") or about.get("checkpoint") or about.get("parameters") or ""
     if isinstance(made, dict):
         made = {key: value for key, value in made.items() if key not in ("sha256", "num_threads")}
-    seeds = [f"{key} {_text(about[key])}" for key in ("seed", "seeds") if key in about]
+    seed = [f"seed {_text(about['seed'])}"] if "seed" in about else []
     version = f"sparse_eval {record['versions'].get('sparse_eval', installed_version())}"
     facts = {
         "Data": data,
-        "Split": [_text(split)],
+        "Split": [_text(about.get("split", ""))],
         "Evaluated": [_text(about.get("time", "")), f"with {version}"],
-        "Parameters" + of_best: [_text(made), *seeds],
+        "Parameters" + of_best: [_text(made), *seed],
         "Command" + of_best: [_text(about.get("command", ""))],
     }
     texts = {title: ", ".join(filter(None, parts)) for title, parts in facts.items()}

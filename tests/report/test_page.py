@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import reporting
-from cross_cases import cross
 from exact import exact_model
 from raising import raises
 from scipy import stats
@@ -285,12 +284,9 @@ def test_refuses_unusable_evaluations_and_segments(models, read, tmp_path):
         (models, {"item_names": {"other": "x"}}),
         (models, {"by": {"x": "y"}}),
         ({"als": totals}, {"by": {0: "a"}}),
-        (cross(), {"by": {0: "a"}}),
     ):
         with raises(InvalidDataError):
             read(evaluations, **options)
-    with raises(InvalidDataError):
-        se.compare(cross(), by={0: "a"})
     assert not list(tmp_path.iterdir())
 
 
