@@ -11,6 +11,7 @@ import html
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeAlias
@@ -192,7 +193,8 @@ def cross_validate(
             except SparseEvalError as error:
                 error.add_note(f"This is about fold {number}.")
                 raise
-            digests = {name: scoring.inputs[name] for name in ("train", "validation", "candidates")}
+            inputs = scoring.inputs
+            digests = {name: inputs[name] for name in ("train", "validation", "candidates")}
             ledger.agree(f"fold {number}", digests)
             cut = {} if holdout.cut is None else {"cut": time_text(holdout.cut)}
             sizes = {"n_train": holdout.train.nnz, "n_validation": holdout.validation.nnz}
@@ -201,25 +203,17 @@ def cross_validate(
                 row = ledger.rows.get(run.name)
                 if row is not None:
                     ledger.check(run.name, {"parameters": trainer.parameters})
-                if row is None or (trainer.parameters is None and run.model not in repeated):
-                    try:
-                        model = trainer.train(holdout.train, run.seed)
-                        evaluation = scoring.evaluate(model, execution)
-                    except SparseEvalError as error:
-                        error.add_note(f"This is about {run.name}.")
-                        raise
-                    kind = None if evaluation.candidates is None else evaluation.candidates.kind
-                    means = {name: plain(mean) for name, mean in evaluation.mean().items()}
-                    found = {"n_users": evaluation.n_users, "candidates": kind, "means": means}
-                    if row is None:
-                        row = ledger.append(run.name, parameters=trainer.parameters, **found)
-                    else:
-                        _check_repeated(run, found, row, ledger)
-                        repeated.add(run.model)
-                among_kind = {} if row["candidates"] is None else {"candidates": row["candidates"]}
-                counted = sizes | {"n_users": row["n_users"]} | among_kind
-                in_order = {name: row["means"][name] for name in request.names}
-                rows.append(run._asdict() | cut | counted | in_order)
+                if row is None:
+                    found = _evaluate_run(run, trainer, holdout, scoring, execution)
+                    row = ledger.append(run.name, parameters=trainer.parameters, **found)
+                elif trainer.parameters is None and run.model not in repeated:
+                    found = _evaluate_run(run, trainer, holdout, scoring, execution)
+                    _check_repeated(run, found, row, ledger)
+                    repeated.add(run.model)
+                kind = {} if row["candidates"] is None else {"candidates": row["candidates"]}
+                means = {name: row["means"][name] for name in request.names}
+                counted = sizes | {"n_users": row["n_users"]} | kind
+                rows.append(run._asdict() | cut | counted | means)
                 bar.update()
         if not rows:
             raise InvalidDataError("splits: expected at least one Holdout, found none")
@@ -264,18 +258,20 @@ def _read_trainer(name: str, given: Any) -> Trainer:
         parameters = {key: check_parameter(key, x) for key, x in given.items()}
         function = partial(train_als, progress=False, **parameters)
     if callable(function):
-        taken = inspect.signature(function).parameters
-        if "seed" in taken:
-            return Trainer(lambda train, seed: function(train, seed=seed), True, parameters)
+        taken = inspect.signature(function)
         needed = [
             one
-            for one in taken.values()
-            if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
-            and one.default is one.empty
+            for one in taken.parameters.values()
+            if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
         ]
-        if len(needed) == 2:
-            return Trainer(function, True, None)
-        if len(needed) == 1:
+        with suppress(TypeError):  # of `bind`: it needs other arguments
+            if "seed" in taken.parameters:
+                taken.bind(None, seed=0)
+                return Trainer(lambda train, seed: function(train, seed=seed), True, parameters)
+            if len(needed) > 1:
+                taken.bind(None, 0)
+                return Trainer(function, True, None)
+            taken.bind(None)
             return Trainer(lambda train, _: function(train), False, None)
     found = [*given] if isinstance(given, Mapping) else describe(given)
     raise InvalidDataError(
@@ -348,6 +344,20 @@ def _runs_of_fold(
             yield Run(model, fold, None), trainer
 
 
+def _evaluate_run(
+    run: Run, trainer: Trainer, holdout: Holdout, scoring: Scoring, execution: Execution
+) -> dict[str, Any]:
+    """Train and evaluate a model, and return the numbers for the ledger."""
+    try:
+        evaluation = scoring.evaluate(trainer.train(holdout.train, run.seed), execution)
+    except SparseEvalError as error:
+        error.add_note(f"This is about {run.name}.")
+        raise
+    kind = None if evaluation.candidates is None else evaluation.candidates.kind
+    means = {name: plain(mean) for name, mean in evaluation.mean().items()}
+    return {"n_users": evaluation.n_users, "candidates": kind, "means": means}
+
+
 def _check_repeated(
     run: Run, found: Mapping[str, Any], row: Mapping[str, Any], ledger: Ledger
 ) -> None:
@@ -372,9 +382,9 @@ def _as_table(rows: list[dict[str, Any]], request: Request) -> pd.DataFrame:
     return table.astype(dict.fromkeys(request.names, np.float64))
 
 
+# A former attribute, whose error shows what to use instead. It has no docstring, which the
+# documentation would show.
 class _Removed:
-    """A former attribute, whose error shows what to use instead."""
-
     def __init__(self, instead: str) -> None:
         self._instead = instead
 

@@ -154,6 +154,7 @@ def test_refuses_what_is_no_cross_validation():
         {"models": {"a": {"factors": [2, 3]}}},
         {"models": {"a": "als"}},
         {"models": {"a": lambda train, seed, more: None}},
+        {"models": {"a": lambda train, *, size: None}},
         {"models": {"a": lambda: None}},
         {"models": {1: {}, "1": {}}},
         {"seeds": 0},
