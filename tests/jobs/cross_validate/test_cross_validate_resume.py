@@ -47,7 +47,8 @@ def test_a_folder_has_the_same_numbers(whole):
     cv, out = whole
     assert same(cv, cross())
     assert [*content(out)] == ["cross_validation.jsonl"]
-    lines = [json.loads(line) for line in (out / "cross_validation.jsonl").open(encoding="utf-8")]
+    text = (out / "cross_validation.jsonl").read_text(encoding="utf-8")
+    lines = [json.loads(line) for line in text.splitlines()]
     slots = [line["slot"] for line in lines]
     assert slots[:3] == ["inputs", "fold 1", "als2, fold 1, seed 0"]
     assert len(slots) == 1 + 2 + 8
