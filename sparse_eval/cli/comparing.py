@@ -19,16 +19,14 @@ from .options import Execution, Output, Printing, Progress, counted, option, ste
 from .terminal import echo, tell
 
 if TYPE_CHECKING:
-    from ..jobs.cross_validate import CrossValidation
     from ..results import Evaluation
-    from ..results.scores import Requested
+    from ..results.scores import Scores
 
 Results: TypeAlias = Annotated[
     list[str],
     option(
         help="Folders written by --out or `Evaluation.save`, or folders of such folders. Each is "
-        "named after its folder unless given as NAME=FOLDER. Or the one folder of a "
-        "cross-validation, whose models are compared."
+        "named after its folder unless given as NAME=FOLDER."
     ),
 ]
 
@@ -62,7 +60,7 @@ class Pairing:
     by: Annotated[Path | None, option(metavar="FILE")] = None
     margin: Annotated[list[str] | None, option(metavar="[METRIC=]SIZE")] = None
 
-    def arguments(self, first: Requested) -> dict[str, Any]:
+    def arguments(self, first: Scores) -> dict[str, Any]:
         """Return the arguments of `compare`, given one of the results."""
         margin: Any = self.margin
         if margin and len(margin) == 1 and "=" not in margin[0]:
@@ -73,7 +71,7 @@ class Pairing:
 
 
 def _parse_sizes(
-    words: list[str] | None, metrics: list[str] | None, first: Requested, option: str
+    words: list[str] | None, metrics: list[str] | None, first: Scores, option: str
 ) -> dict[str, str]:
     """Parse ``METRIC=SIZE`` for `metrics`, by default the metrics of a result."""
     convention = first.request.convention.name
@@ -82,18 +80,17 @@ def _parse_sizes(
 
 
 class SavedResults(NamedTuple):
-    """Evaluations by name, or a cross-validation, and why folders could not be read."""
+    """Evaluations by name, and why folders could not be read."""
 
-    evaluations: dict[str, Evaluation] | CrossValidation
-    first: Evaluation | CrossValidation
-    n_results: int
+    evaluations: dict[str, Evaluation]
+    first: Evaluation
     left_out: dict[str, str] = {}  # noqa: RUF012 - never changed
     lacks_last: bool = False  # whether the last one could not be read: there is none to judge
 
     def fail_if_left_out(self) -> None:
         """End the command if results could not be read."""
         if self.left_out:
-            total = counted(self.n_results + len(self.left_out), "result")
+            total = counted(len(self.evaluations) + len(self.left_out), "result")
             tell(f"{len(self.left_out):,} of {total} could not be read", "error")
             raise typer.Exit(1)
 
@@ -128,7 +125,7 @@ def compare(
     if typed("tolerance") and not fail_if_worse:
         raise InvalidDataError("--tolerance is for --fail-if-worse; give both, or neither")
     saved = _load(results)
-    if saved.n_results < 2:
+    if len(saved.evaluations) < 2:
         raise InvalidDataError("there is only one result; name two or more to compare")
     losses = _parse_sizes(tolerance, pairing.metrics, saved.first, "--tolerance")
     tolerances = {
@@ -195,27 +192,18 @@ def report(
             left_out=saved.left_out,
             history=history,
         )
-        done(counted(saved.n_results, "result"))
+        done(counted(len(saved.evaluations), "result"))
     echo(shown(page))
     saved.fail_if_left_out()
 
 
 def _load(words: list[str]) -> SavedResults:
     """Load results; those in a folder that cannot be read are reported and left out."""
-    from ..jobs.cross_validate import JOB, CrossValidation
     from ..jobs.sweep import saved_evaluations
     from ..results import Evaluation
     from ..results.saving import SUMMARY
 
     named = [_parse_argument(word) for word in words]
-    for name, path in named:
-        if (path / f"{JOB}.jsonl").exists():
-            if len(words) > 1 or name:
-                raise InvalidDataError(
-                    f"{path} is a cross-validation; name only this folder, without NAME="
-                )
-            cv = CrossValidation.load(path)
-            return SavedResults(cv, cv, len(cv.models))
     evaluations: dict[str, Evaluation] = {}
     left_out, lacks_last = {}, False
     with step("read") as done:
@@ -253,7 +241,7 @@ def _load(words: list[str]) -> SavedResults:
     if not evaluations:
         raise SparseEvalError("none of the results could be read; see above")
     first = next(iter(evaluations.values()))
-    return SavedResults(evaluations, first, len(evaluations), left_out, lacks_last)
+    return SavedResults(evaluations, first, left_out, lacks_last)
 
 
 def _parse_argument(word: str) -> tuple[str, Path]:

@@ -34,7 +34,7 @@ SPELLINGS = {
     },
     "random_state": {"seed": "seed={!r}"},
     "test_size": {"fraction": "fraction={!r}"},
-    "n_splits": {"k": "k={!r}", "splits": "splits=se.split.k_fold(interactions, k={!r})"},
+    "n_splits": {"k": "k={!r}", "splits": "splits={!r}"},
     "n_jobs": {"num_threads": "num_threads={!r}"},
     "n_factors": {"factors": "factors={!r}"},
     "alpha": {"level": "level=, which is 1 − alpha"},

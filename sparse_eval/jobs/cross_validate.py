@@ -1,33 +1,26 @@
-"""Evaluate several models on several splits with several seeds, in a folder that can be resumed.
+"""Evaluate several models on several splits with several seeds, and compare the means of folds.
 
-The folder's ledger, ``cross_validation.jsonl`` (see `sparse_eval.jobs.ledger`), contains the
-settings and a row for each fold, ``fold 1``, with digests and sizes of its parts. Each run,
-``MODEL, fold F, seed S``, gets a row when its evaluation is saved in the folder
-``MODEL-fold-F-seed-S``. The last row is ``finished``.
+The folder's ledger, ``cross_validation.jsonl`` (see `sparse_eval.jobs.ledger`), contains the rules
+of the metrics, a row for each fold, ``fold 1``, with digests of its parts, and a row for each
+finished run, ``MODEL, fold F, seed S``.
 """
 
 from __future__ import annotations
 
-import hashlib
 import html
 import inspect
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from itertools import product
-from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
-from urllib.parse import quote
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-from ..core.arguments import check_fraction, check_whole, show_spelling
+from ..core.arguments import check_choice, check_fraction, check_whole, show_spelling
 from ..core.arrays import describe
-from ..core.exact_sums import Moments
-from ..core.files import as_path
-from ..core.formatting import escaped, numbers, text_table
+from ..core.formatting import escaped, numbers, plain, text_table
 from ..core.messages import printable
 from ..core.progress import progress_bar
 from ..core.versions import NUMBERS_VERSION, library_versions
@@ -37,41 +30,38 @@ from ..datasets.times import time_text
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError
 from ..evaluation.run import Execution
 from ..models.inputs import training_part
-from ..results.comparison import compare
-from ..results.details import make_record
-from ..results.intervals import LEVEL
-from ..results.runs import Cells, Fold, Run, Runs, RunValues
-from ..results.saving import SUMMARY
-from ..results.scores import Scores
-from .ledger import INPUTS, Ledger
+from ..results.decisions import add_verdicts, decide, parse_margins
+from ..results.differences import CORRECTIONS, correct, significance
+from ..results.intervals import LEVEL, interval_around, two_sided
+from ..results.shared import shared_metrics
+from .ledger import Ledger
 from .scoring import Scoring, parse_monitored
 from .train import PARAMETERS, check_parameter, train_als
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import pandas as pd
 
-    from ..core.types import Floats, JSONValue, PathLike, SparseInput
+    from ..core.types import PathLike, SparseInput
     from ..datasets import Interactions
     from ..evaluation.runners import ClientLike
-    from ..metrics import Metric
-    from ..metrics.request import MetricsLike
+    from ..metrics.request import MetricsLike, Request
     from ..models.inputs import CandidatesOfSplit
-    from ..results import Evaluation
-    from ..results.comparison import Comparison
-    from ..results.decisions import Size
-    from ..results.intervals import Interval
-    from ..results.runs import Estimate
+    from ..results.decisions import Margin, Size
+    from ..results.differences import Distance
 
-#: The kind of job, after which the file of its ledger is named, and the slot of its last row.
-JOB, FINISHED = "cross_validation", "finished"
+#: The kind of job, after which the file of its ledger is named.
+JOB = "cross_validation"
 
-#: Parameters of ALS, or a function of the training matrix and the seed.
-TrainerLike: TypeAlias = "Mapping[str, float] | Callable[[Any, int], Any]"
+#: The seeds of a fold are larger by this number than the seeds of the fold before.
+STEP = 1000
 
-#: Splits, or a function of the interactions that makes them.
-SplitsLike: TypeAlias = "Iterable[Holdout] | Callable[..., Iterable[Holdout] | Holdout]"
+#: Parameters of ALS, or a function of the training matrix, and of the seed if it takes one.
+TrainerLike: TypeAlias = "Mapping[str, float] | Callable[..., Any]"
+
+#: A number of folds, splits, or a function of the interactions that makes them.
+SplitsLike: TypeAlias = "int | Iterable[Holdout] | Callable[..., Iterable[Holdout] | Holdout]"
 
 
 @show_spelling
@@ -80,7 +70,7 @@ def cross_validate(
     models: Mapping[str, TrainerLike],
     metrics: MetricsLike,
     *,
-    splits: SplitsLike = k_fold,
+    splits: SplitsLike = 5,
     seeds: int | Iterable[int] = 3,
     out: PathLike | None = None,
     convention: str | None = None,
@@ -90,7 +80,7 @@ def cross_validate(
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> CrossValidation:
-    """Train and evaluate models on several splits, with several seeds, and pool their values.
+    """Train and evaluate models on several splits with several seeds.
 
     Parameters
     ----------
@@ -100,25 +90,26 @@ def cross_validate(
         Models by name, each of them
 
         - the parameters of `train_als`, as ``{"factors": 64, "alpha": 40}``;
-        - a function of the training matrix and the seed that returns what `evaluate_model` takes
-          (a trained model, factors, a path), as
-          ``lambda train, seed: se.train_model(CosineRecommender(), train)``.
+        - a function of the training matrix, or of the training matrix and the seed, that returns
+          what `evaluate_model` takes (a trained model, factors, a path), as ``se.baselines.ease``
+          or ``lambda train, seed: se.train_als(train, factors=64, seed=seed)``. A parameter named
+          ``seed`` gets the seed, and so does a second parameter without a default. A function
+          without a seed runs once per fold.
     metrics : str, Metric, iterable of them, or Protocol
         As for `evaluate_model`.
-    splits : iterable of Holdout, or callable
-        Such as ``se.split.k_fold(clicks, k=5)``, or a function that is called with `interactions`:
-        `split.k_fold` (the default, with five folds), ``partial(se.split.rolling, window="2D",
-        at="2019-12-01")``, ``lambda clicks: (w.known() for w in se.split.rolling(clicks, …))``.
-        They have to be of the same users and items. The users of a split by users are folded in.
+    splits : int, iterable of Holdout, or callable
+        The number of folds of `split.k_fold`. Or splits, such as ``se.split.k_fold(clicks, k=5)``.
+        Or a function of `interactions` that makes them, such as ``partial(se.split.rolling,
+        window="2D", at="2019-12-01")``. The users of a split by users are folded in.
     seeds : int or iterable of int
-        A number of seeds, 0, 1, 2 and so on, or the seeds themselves, for the first split. The
-        seeds of each later split are shifted (3, 4, 5; 6, 7, 8). Models of the same seed start
-        alike, so their errors would be correlated over splits.
+        A number of seeds, 0, 1, 2 and so on, or the seeds themselves, for the first fold. Each
+        later fold adds 1,000 to the seeds of the fold before. Models of the same seed start alike,
+        so their errors would be correlated over folds.
     out : str or Path, optional
-        A folder, created if missing, for the evaluation of each run and their ledger,
-        ``cross_validation.jsonl``. The same call continues from it, to the same bits if trainings
-        are reproducible; other data, splits, models, metrics or versions raise an error.
-        `CrossValidation.load` reads it when it is finished. One process at a time may use it.
+        A folder, created if missing. Each finished run adds a line to its file
+        ``cross_validation.jsonl``. A later call takes these runs from the file, and trains only
+        what is missing. Other data, candidates, metrics or versions, or other parameters of the
+        same model, raise an error. One process at a time may use the folder.
     convention, memory, client, num_threads
         As in `evaluate_model`.
     candidates : as for `evaluate_model`, or callable, optional
@@ -131,20 +122,19 @@ def cross_validate(
     Returns
     -------
     CrossValidation
-        Printed, a table; with ``summary()``, ``compare()``, ``table`` and ``per_user``. `compare`
-        and `write_report` take it.
+        With a ``table`` of all runs, ``summary()`` and ``compare()``.
 
     Raises
     ------
     InvalidDataError
-        If a model is none of these. If there is no split, or a split is not a `Holdout`, holds
-        nothing out or has different users and items from the first. If a seed is repeated or not a
-        whole number. If candidates that were sampled for one split are given for all.
+        If a model is none of these. If there is no split, or a split is not a `Holdout` or holds
+        nothing out. If a seed is repeated or not a whole number. If candidates that were sampled
+        for one split are given for all.
     InvalidMetricError
         As from `evaluate_model`.
     InvalidFileError
-        If `out` belongs to another cross-validation, or its ledger is damaged. It is left as it
-        is.
+        If the file in `out` has runs of other data, metrics, versions or trainers, or is damaged.
+        It is left as it is.
     OutputError
         If `out` cannot be written, or another process writes there.
     SparseEvalError
@@ -153,49 +143,47 @@ def cross_validate(
     See Also
     --------
     tune : Search for hyperparameters on one split.
-    CrossValidation.summary : How values are pooled, with references.
 
     Notes
     -----
-    Functions are identified by name and source, including the numbers that they refer to. The
-    functions that they call are not included: if one of these changes, choose a different folder.
-    BPR of `implicit` is reproducible with ``num_threads=1`` only.
+    In `out`, a function is identified by its name in `models`: if you change how a model is
+    trained, change its name or the folder. To detect a forgotten change, a call that continues
+    repeats the first finished run of each function. A different number raises an error. A training
+    that is not reproducible therefore cannot continue; BPR of `implicit`, for example, needs
+    ``num_threads=1``.
 
     Examples
     --------
     >>> import sparse_eval as se
     >>> clicks = se.datasets.synthetic(n_users=300, n_items=100, seed=0)
-    >>> models = {f"als{factors}": {"factors": factors, "iterations": 5} for factors in (2, 8)}
-    >>> folds = se.split.k_fold(clicks, k=2)
-    >>> cv = se.cross_validate(clicks, models, "ndcg@10", splits=folds, seeds=2)
-    >>> len(cv.table)  # models × folds × seeds
-    8
-    >>> cv.summary()[["interval", "n_users"]]
-                  interval  n_users
+    >>> models = {"ease": se.baselines.ease, "als": {"factors": 8, "iterations": 5}}
+    >>> cv = se.cross_validate(clicks, models, "ndcg@10", splits=3, seeds=2)
+    >>> len(cv.table)  # 3 runs of ease, and 3 folds × 2 seeds of als
+    9
+    >>> cv.summary()[["mean", "n_folds"]].round(3)
+                    mean  n_folds
     metric  model
-    ndcg@10 als2    pooled      298
-            als8    pooled      298
-    >>> cv.compare().table[["a", "b", "interval", "n_users"]]
-          a     b interval  n_users
-    0  als2  als8   pooled      298
+    ndcg@10 ease   0.323        3
+            als    0.223        3
+    >>> cv.compare(margin="1%")[["a", "b", "better", "verdict"]]
+          a    b better verdict
+    0  ease  als   ease  better
     """
     trainers = read_trainers(models)
     request, _ = parse_monitored(metrics, None, convention, among=candidates is not None)
     chosen = _read_seeds(seeds)
-    settings = {  # what determines the numbers, but for the splits
+    execution = Execution("totals", memory, client, num_threads, False)
+    settings = {  # what determines the numbers, but for the folds and the models
         "versions": library_versions() | {"numbers": NUMBERS_VERSION},
-        "models": {name: trainer.identity for name, trainer in trainers.items()},
-        "metrics": list(request.names),
+        "metrics": sorted(request.names),
         "convention": request.rules,
         "seen": request.seen,
         "judged_only": request.judged_only,
-        "seeds": list(chosen),
     }
-    folds: list[Fold] = []
-    values: dict[Run, RunValues] = {}
-    earlier = ("cross_validation.json", f"*-fold-*/{SUMMARY}")
+    rows: list[dict[str, Any]] = []
+    repeated: set[str] = set()
     with (
-        Ledger.opened(out, JOB, settings, earlier) as ledger,
+        Ledger.opened(out, JOB, settings) as ledger,
         progress_bar(progress, desc="cross-validate", unit=" runs") as bar,
     ):
         for number, holdout in enumerate(_make_splits(interactions, splits), start=1):
@@ -205,54 +193,49 @@ def cross_validate(
             except SparseEvalError as error:
                 error.add_note(f"This is about fold {number}.")
                 raise
-            inputs, cut = scoring.inputs, holdout.cut
-            fold = Fold(
-                inputs["train"],
-                inputs["validation"],
-                holdout.train.nnz,
-                holdout.validation.nnz,
-                None if cut is None else time_text(cut),
-                inputs["candidates"],
-            )
-            folds.append(fold)
-            slot = f"fold {number}"
-            if FINISHED in ledger.rows and slot not in ledger.rows:
-                ledger.check(FINISHED, {"folds": f"{number} or more"})
-            ledger.agree(slot, fold._asdict())
-            for run in _runs_of_fold(number, trainers, chosen):
+            inputs = scoring.inputs
+            digests = {name: inputs[name] for name in ("train", "validation", "candidates")}
+            ledger.agree(f"fold {number}", digests)
+            cut = {} if holdout.cut is None else {"cut": time_text(holdout.cut)}
+            sizes = {"n_train": holdout.train.nnz, "n_validation": holdout.validation.nnz}
+            for run, trainer in _runs_of_fold(number, trainers, chosen):
                 bar.set_postfix_str(printable(run.name), refresh=False)
-                evaluation: Evaluation | None = None
-                with suppress(InvalidFileError):  # a damaged one is computed again
-                    evaluation = ledger.evaluation(run.name)
-                if evaluation is None:
-                    trainer = trainers[run.model]
-                    try:
-                        model = trainer.train(holdout.train, run.seed)
-                        execution = Execution("values", memory, client, num_threads, False)
-                        evaluation = scoring.evaluate(model, execution)
-                    except SparseEvalError as error:
-                        error.add_note(f"This is about {run.name}.")
-                        raise
-                    if out is not None:
-                        about = run._asdict() | {"parameters": trainer.identity}
-                        about |= {"train": fold.train, "validation": fold.validation}
-                        name = quote(run.model, safe=" +,=()")
-                        place = f"{name}-fold-{run.fold}-seed-{run.seed}"
-                        saved = ledger.save(place, evaluation._savable(), about)
-                        ledger.append(run.name, saved=saved)
-                values[run] = RunValues.of(evaluation)
+                row = ledger.rows.get(run.name)
+                if row is not None:
+                    ledger.check(run.name, {"parameters": trainer.parameters})
+                if row is None:
+                    found = _evaluate_run(run, trainer, holdout, scoring, execution)
+                    row = ledger.append(run.name, parameters=trainer.parameters, **found)
+                elif trainer.parameters is None and run.model not in repeated:
+                    found = _evaluate_run(run, trainer, holdout, scoring, execution)
+                    _check_repeated(run, found, row, ledger)
+                    repeated.add(run.model)
+                kind = {} if row["candidates"] is None else {"candidates": row["candidates"]}
+                means = {name: row["means"][name] for name in request.names}
+                counted = sizes | {"n_users": row["n_users"]} | kind
+                rows.append(run._asdict() | cut | counted | means)
                 bar.update()
-        if not folds:
+        if not rows:
             raise InvalidDataError("splits: expected at least one Holdout, found none")
-        ledger.agree(FINISHED, {"folds": len(folds)})
-    return CrossValidation(scoring.request, folds, values)
+    return CrossValidation(_as_table(rows, request), request)
 
 
 class Trainer(NamedTuple):
-    """A function that trains a model, and the model's identity, ready for JSON."""
+    """How a model is trained.
 
-    train: Callable[[Any, int], Any]
-    identity: dict[str, JSONValue]
+    Attributes
+    ----------
+    train : callable
+        Takes the training matrix and the seed.
+    takes_seed : bool
+        Whether the seed matters.
+    parameters : dict or None
+        The parameters of `train_als`; None for the caller's function.
+    """
+
+    train: Callable[[Any, int | None], Any]
+    takes_seed: bool
+    parameters: dict[str, float] | None
 
 
 def read_trainers(models: Mapping[str, TrainerLike]) -> dict[str, Trainer]:
@@ -269,54 +252,33 @@ def read_trainers(models: Mapping[str, TrainerLike]) -> dict[str, Trainer]:
 
 
 def _read_trainer(name: str, given: Any) -> Trainer:
-    if isinstance(given, Mapping) and given.keys() <= PARAMETERS.keys():
-        parameters: dict[str, Any] = {key: check_parameter(key, x) for key, x in given.items()}
-
-        def train(matrix: Any, seed: int) -> Any:
-            return train_als(matrix, **parameters, seed=seed, progress=False)
-
-        return Trainer(train, {"train_als": parameters})
-    if not callable(given):
-        found = [*given] if isinstance(given, Mapping) else describe(given)
-        raise InvalidDataError(
-            f"models: {name} is {found}; expected parameters of train_als, which are "
-            f"{', '.join(PARAMETERS)} (pass seeds as seeds=), or a function of train and "
-            "seed that returns a trained model"
-        )
+    parameters: dict[str, float] | None = None
     function = given
-    while isinstance(function, partial):
-        function = function.func
-    function = function if hasattr(function, "__qualname__") else type(function)
-    # It changes with the code and the plain values that it refers to, but not with the functions
-    # that are called.
-    code = hashlib.sha256(json.dumps(_written(given)).encode()).hexdigest()[:16]
-    return Trainer(
-        given, {"function": f"{function.__module__}.{function.__qualname__}", "code": code}
+    if isinstance(given, Mapping) and given.keys() <= PARAMETERS.keys():
+        parameters = {key: check_parameter(key, x) for key, x in given.items()}
+        function = partial(train_als, progress=False, **parameters)
+    if callable(function):
+        taken = inspect.signature(function)
+        needed = [
+            one
+            for one in taken.parameters.values()
+            if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        ]
+        with suppress(TypeError):  # of `bind`: it needs other arguments
+            if "seed" in taken.parameters:
+                taken.bind(None, seed=0)
+                return Trainer(lambda train, seed: function(train, seed=seed), True, parameters)
+            if len(needed) > 1:
+                taken.bind(None, 0)
+                return Trainer(function, True, None)
+            taken.bind(None)
+            return Trainer(lambda train, _: function(train), False, None)
+    found = [*given] if isinstance(given, Mapping) else describe(given)
+    raise InvalidDataError(
+        f"models: {name} is {found}; expected parameters of train_als, which are "
+        f"{', '.join(PARAMETERS)} (pass seeds as seeds=), or a function of train, or of train and "
+        "seed, that returns a trained model"
     )
-
-
-def _written(value: Any) -> Any:
-    """Return the source of a function, or a plain value; for anything else, its type."""
-    if isinstance(value, partial):
-        return [_written(value.func), _values(value.args), _values(value.keywords)]
-    if isinstance(value, CodeType):
-        inner = [_written(one) for one in value.co_consts]
-        return [value.co_code.hex(), *value.co_names, *value.co_varnames, inner]
-    if isinstance(value, FunctionType):
-        variables = inspect.getclosurevars(value)
-        named = {**variables.globals, **variables.nonlocals, **(value.__kwdefaults__ or {})}
-        return [_written(value.__code__), _values(named), _values(value.__defaults__)]
-    return _values(value)
-
-
-def _values(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _values(one) for key, one in value.items()}
-    if isinstance(value, tuple | list):
-        return list(map(_values, value))
-    if isinstance(value, str | bytes | int | float | np.number | None):
-        return repr(value)
-    return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
 def _make_splits(interactions: Any, splits: Any) -> Iterator[Holdout]:
@@ -326,29 +288,20 @@ def _make_splits(interactions: Any, splits: Any) -> Iterator[Holdout]:
             "interactions is a Holdout, which is split already; pass the Interactions, or None and "
             "splits=[holdout]"
         )
+    if isinstance(splits, int | np.integer):
+        splits = partial(k_fold, k=check_whole("splits", splits, 2))
     made = splits(interactions) if callable(splits) else splits
     if isinstance(made, Holdout):
         made = [made]
     if not isinstance(made, Iterable):
         raise InvalidDataError(
-            f"splits is {describe(made)}; expected Holdouts, as se.split.k_fold(clicks) makes "
-            "them, or a function of the interactions that makes them, as se.split.k_fold"
+            f"splits is {describe(made)}; expected a number of folds, or Holdouts, as "
+            "se.split.k_fold(clicks) makes them, or a function of the interactions that makes them"
         )
-    first = None
     for position, holdout in enumerate(made, start=1):
         if not isinstance(holdout, Holdout):
             raise InvalidDataError(
                 f"splits: number {position} is {describe(holdout)}, not a Holdout"
-            )
-        first = first or holdout
-        pairs = ((holdout.users, first.users), (holdout.items, first.items))
-        if holdout.train.shape != first.train.shape or any(
-            (ours is None) != (firsts is None) or (ours is not None and not ours.equals(firsts))
-            for ours, firsts in pairs
-        ):
-            raise InvalidDataError(
-                f"splits: number {position} has different users or items from the first, or a "
-                "different order; expected splits of the same users and items"
             )
         if not (holdout.train.data > 0).any():
             raise InvalidDataError(f"splits: number {position} has nothing in its train part")
@@ -365,46 +318,131 @@ def _read_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
     return chosen
 
 
-def _runs_of_fold(fold: int, models: Iterable[str], seeds: Sequence[int]) -> Iterator[Run]:
-    """Yield the runs of a fold, by model, then by seed.
+class Run(NamedTuple):
+    """A training, identified by its model, fold (from 1) and seed, None without one."""
 
-    Fold 1 has the given seeds. The seeds of each later fold are shifted, because models of one seed
-    start alike and their luck would be correlated over folds.
-    """
-    step = max(seeds) - min(seeds) + 1
-    for model in models:
-        for seed in seeds:
-            yield Run(model, fold, seed + (fold - 1) * step)
+    model: str
+    fold: int
+    seed: int | None
+
+    @property
+    def name(self) -> str:
+        """The run in words."""
+        seed = "" if self.seed is None else f", seed {self.seed}"
+        return f"{self.model}, fold {self.fold}{seed}"
 
 
-class CrossValidation(Runs):
-    """The values of several models on several folds with several seeds.
+def _runs_of_fold(
+    fold: int, trainers: Mapping[str, Trainer], seeds: Iterable[int]
+) -> Iterator[tuple[Run, Trainer]]:
+    """Yield the runs of a fold, by model, then by seed, with their trainers."""
+    for model, trainer in trainers.items():
+        if trainer.takes_seed:
+            for seed in seeds:
+                yield Run(model, fold, seed + (fold - 1) * STEP), trainer
+        else:
+            yield Run(model, fold, None), trainer
 
-    Printed, and in a notebook, it is a table of the pooled means and their intervals.
 
-    Users are the unit. The seeds of a model are averaged for each user and fold, then the folds
-    that the user is in, however many these are. Every user therefore counts once. `split.k_fold`
-    puts users into every fold with different items, and `split.rolling` puts them into the periods
-    in which they did something new.
+def _evaluate_run(
+    run: Run, trainer: Trainer, holdout: Holdout, scoring: Scoring, execution: Execution
+) -> dict[str, Any]:
+    """Train and evaluate a model, and return the numbers for the ledger."""
+    try:
+        evaluation = scoring.evaluate(trainer.train(holdout.train, run.seed), execution)
+    except SparseEvalError as error:
+        error.add_note(f"This is about {run.name}.")
+        raise
+    kind = None if evaluation.candidates is None else evaluation.candidates.kind
+    means = {name: plain(mean) for name, mean in evaluation.mean().items()}
+    return {"n_users": evaluation.n_users, "candidates": kind, "means": means}
+
+
+def _check_repeated(
+    run: Run, found: Mapping[str, Any], row: Mapping[str, Any], ledger: Ledger
+) -> None:
+    """Raise `InvalidFileError` unless a run has the numbers that it had before."""
+    both = [one["means"] | {"users": one["n_users"]} for one in (row, found)]
+    if both[0] != both[1]:
+        what = next(name for name, number in both[0].items() if number != both[1][name])
+        raise InvalidFileError(
+            f"{run.name} has {what} {both[0][what]}, but was repeated with {both[1][what]}. Its "
+            "function was changed, or does not train reproducibly. Give the model a new name, or "
+            "choose a different folder",
+            ledger.path,
+        )
+
+
+def _as_table(rows: list[dict[str, Any]], request: Request) -> pd.DataFrame:
+    """Return the table of the runs; means that are not defined are NaN."""
+    import pandas as pd
+
+    table = pd.DataFrame(rows)
+    table["seed"] = pd.array([row["seed"] for row in rows], "Int64")
+    return table.astype(dict.fromkeys(request.names, np.float64))
+
+
+# A former attribute, whose error shows what to use instead. It has no docstring, which the
+# documentation would show.
+class _Removed:
+    def __init__(self, instead: str) -> None:
+        self._instead = instead
+
+    def __get__(self, *_: object) -> NoReturn:
+        raise AttributeError(f"CrossValidation no longer has this attribute; use {self._instead}")
+
+
+class CrossValidation:
+    r"""The means of several models on several folds with several seeds.
+
+    Printed, and in a notebook, it is a table of means and their intervals.
+
+    Folds are the unit. The seeds of a model are averaged for each fold, so that its K values have
+    the variance S². The variance of their mean is ::
+
+        (1 / K + n_test / n_train) * S²
+
+    as folds share training data [1]_, and the degrees of freedom of Student's t are K − 1. n_test /
+    n_train is the number of validation pairs by the number of training pairs, averaged over folds.
+    A fold in which a metric is not defined is left out of this metric.
 
     Attributes
     ----------
+    table : pandas.DataFrame
+        One row for each run. Columns: ``model``; ``fold``, from 1 on; ``seed``, missing for a
+        function without one; ``cut``, if the folds are split by time; ``n_train`` and
+        ``n_validation``, the numbers of pairs; ``n_users`` evaluated; with candidates
+        ``candidates``, their kind. The mean of every metric follows.
     models : tuple of str
         The names of the models.
-    folds : tuple of Fold
-        The splits: a digest of their parts, and the sizes of these.
-    n_seeds : int
-        The number of seeds on each fold.
-    names : list of str
+    names : tuple of str
         The metrics.
 
     See Also
     --------
     cross_validate : Make one.
+
+    References
+    ----------
+    .. [1] C. Nadeau and Y. Bengio, "Inference for the generalization error", Machine Learning 52,
+       2003, pp. 239-281. doi:10.1023/A:1024068626366
     """
 
+    per_user = _Removed("table, which has the means of each run")
+    select = _Removed("table, and the models that you pass to cross_validate")
+    folds = _Removed("table, which has the sizes of each fold")
+    n_seeds = _Removed("table, which has the seeds")
+    load = _Removed("cross_validate with the same arguments, which reads finished runs from out")
+
+    def __init__(self, table: pd.DataFrame, request: Request) -> None:
+        self.table, self.request = table, request
+        self.models = tuple(table["model"].unique())
+        self.names = tuple(request.names)
+        folds = table.groupby("fold").first()
+        self._ratio = float((folds["n_validation"] / folds["n_train"]).mean())
+
     def summary(self, level: float = LEVEL) -> pd.DataFrame:
-        """Return every pooled number in full; ``print(cv)`` shows fewer.
+        """Return every mean in full; ``print(cv)`` shows fewer digits.
 
         Parameters
         ----------
@@ -416,60 +454,29 @@ class CrossValidation(Runs):
         pandas.DataFrame
             One row for each metric and model (index ``metric``, ``model``):
 
-            - ``mean``, over users;
-            - ``std`` of the users' pooled values, with n − 1;
-            - ``ci_low``, ``ci_high``: the interval of the mean over users, folds and seeds like
-              these, and ``interval``, its kind: "pooled" or "none". Its variance is the variance
-              over users and, with several folds, Nadeau and Bengio's corrected variance over folds
-              [1]_;
-            - ``error``: the standard error, and ``freedom``, Satterthwaite's degrees of freedom;
-            - ``n_users``; with candidates ``candidates``, their kind.
-
-            Metrics about all users together, such as coverage, are averaged over folds and seeds;
-            the users' part of their error is from a jackknife.
+            - ``mean`` over folds, and ``std`` of the folds' means, with K − 1;
+            - ``ci_low``, ``ci_high``: Student's interval with the corrected variance, missing for
+              one fold;
+            - ``n_folds``; with candidates ``candidates``, their kind.
 
         Raises
         ------
         InvalidDataError
             If `level` is not between 0 and 1.
-
-        References
-        ----------
-        .. [1] C. Nadeau and Y. Bengio, "Inference for the generalization error", Machine Learning
-           52, 2003, pp. 239-281. doi:10.1023/A:1024068626366
         """
         import pandas as pd
 
         level = check_fraction("level", level)
-        among = {} if self.candidates is None else {"candidates": self.candidates.kind}
         index = pd.MultiIndex.from_product((self.names, self.models), names=["metric", "model"])
         rows = []
         for name, model in index:
-            one = self.estimate(model, name)
-            interval = self._interval(one, name, level)
-            error = math.sqrt(one.error.variance)
-            rows.append((one.mean, one.std, *interval, error, one.error.freedom, one.n_users))
-        columns = ("mean", "std", "ci_low", "ci_high", "interval", "error", "freedom", "n_users")
-        return pd.DataFrame(rows, index, columns).assign(**among)
-
-    def per_user(self, model: str) -> pd.DataFrame:
-        """Return the pooled values of each user, a column for each metric that has them.
-
-        Raises
-        ------
-        InvalidDataError
-            If there is no such model.
-        """
-        import pandas as pd
-
-        self._check_models([model])
-        columns = {
-            name: Cells(self.cells(model, name)).spread()
-            for name in self.names
-            if self.is_per_user(name)
-        }
-        frame = pd.DataFrame(columns, index=self._matched[0].index.rename("user"))
-        return frame.dropna(how="all")
+            means = self._fold_means(name).loc[model].dropna()
+            mean, error, freedom = _distance(means, self._ratio)
+            ends = self.request.range_of(self.names.index(name))
+            interval = interval_around(mean, error, freedom, level, "t").within(mean, ends)
+            rows.append((mean, means.std(), interval.low, interval.high, len(means)))
+        frame = pd.DataFrame(rows, index, ["mean", "std", "ci_low", "ci_high", "n_folds"])
+        return frame.assign(candidates=self._kind()) if self._kind() else frame
 
     def compare(
         self,
@@ -478,8 +485,8 @@ class CrossValidation(Runs):
         correction: Literal["holm", "bonferroni", "bh", "none"] = "holm",
         level: float = LEVEL,
         margin: Size | Mapping[str, Size] | None = None,
-    ) -> Comparison:
-        """Compare the models pair by pair, as ``se.compare(cv)`` does.
+    ) -> pd.DataFrame:
+        """Compare the models pair by pair, by the corrected resampled t-test.
 
         Parameters
         ----------
@@ -488,137 +495,116 @@ class CrossValidation(Runs):
 
         Returns
         -------
-        Comparison
-            Differences are pooled by user, as the values are. Their variance has a part for users
-            and one for folds, which share training data. With one fold, the second part is for
-            seeds; see `summary`.
+        pandas.DataFrame
+            One row for each metric and pair (columns ``metric``, ``a``, ``b``):
+
+            - ``mean_a``, ``mean_b`` over folds, and ``difference``, a minus b, with its interval
+              ``ci_low``, ``ci_high``, which is not corrected for the number of comparisons;
+            - ``n_folds``: the number of folds;
+            - ``p``, ``p_corrected``: the p-value, and the same after correction over all rows;
+            - ``better``: the name of the better model; empty if the difference is not significant.
+
+            With `margin` also ``margin`` as a number, ``p_better``, ``p_equivalent``, ``p_worse``,
+            ``p_verdict`` and ``verdict``, as in `sparse_eval.compare`: "better", "worse",
+            "equivalent" or "not shown".
 
         Raises
         ------
         InvalidDataError
-            As from `sparse_eval.compare`, or if there is only one model.
+            If there is only one model or one fold. Also as from `sparse_eval.compare`.
         """
-        return compare(self, metrics, correction=correction, level=level, margin=margin)
+        import pandas as pd
 
-    def select(self, models: Sequence[str]) -> CrossValidation:
-        """Return the same of some of the models, in the order given.
+        check_choice("correction", correction, list(CORRECTIONS))
+        level = check_fraction("level", level)
+        if len(self.models) < 2:
+            raise InvalidDataError("there is only one model; cross-validate two or more to compare")
+        if self.table["fold"].nunique() < 2:
+            raise InvalidDataError(
+                "there is only one fold, so the variation over folds is unknown. Cross-validate "
+                "two or more folds, or compare evaluations of this split with se.compare"
+            )
+        chosen, _ = shared_metrics({"the cross-validation": self}, metrics)
+        margins = parse_margins(margin, chosen)
+        table = pd.DataFrame(
+            self._compare_pair(name, *pair, level, margins.get(name))
+            for name, pair in product(chosen, combinations(self.models, 2))
+        )
+        p = correct(table["p"].to_numpy(), correction)
+        higher = table["metric"].map(self._higher_is_better).to_numpy()
+        a_better = (table["difference"] > 0).to_numpy() == higher
+        better = np.where(a_better, table["a"], table["b"])
+        place = list(table).index("p") + 1
+        table.insert(place, "p_corrected", p)
+        table.insert(place + 1, "better", np.where(p < significance(level), better, ""))
+        if margins:
+            add_verdicts(table, margins, correction, level)
+        return table
 
-        Raises
-        ------
-        InvalidDataError
-            If there is no such model.
-        """
-        self._check_models(models)
-        values = {
-            run: values
-            for model in models
-            for run, values in self._values.items()
-            if run.model == model
+    def _compare_pair(
+        self, name: str, a: str, b: str, level: float, margin: Margin | None
+    ) -> dict[str, Any]:
+        """Return the row of a metric and two models, without corrections."""
+        pair = self._fold_means(name).loc[[a, b]].dropna(axis=1)
+        mean_b = float(pair.loc[b].mean())
+
+        def distance(factor: float) -> Distance:
+            return _distance(pair.loc[a] - factor * pair.loc[b], self._ratio)
+
+        difference = distance(1.0)
+        interval = interval_around(*difference, level, "t")
+        row = {
+            "metric": name,
+            "a": a,
+            "b": b,
+            "mean_a": float(pair.loc[a].mean()),
+            "mean_b": mean_b,
+            "difference": difference[0],
+            "ci_low": interval.low,
+            "ci_high": interval.high,
+            "n_folds": pair.shape[1],
+            "p": two_sided(*difference),
         }
-        return CrossValidation(self.request, self.folds, values)
+        if margin is not None:
+            row |= decide(margin, margin.number(mean_b), distance, self._higher_is_better(name))
+        return row
 
-    def _check_models(self, models: Sequence[str]) -> None:
-        unknown = [model for model in models if model not in self.models]
-        if unknown or not models:
-            raise InvalidDataError(f"there are no models {unknown}, but {', '.join(self.models)}")
+    def _fold_means(self, name: str) -> pd.DataFrame:
+        """Return the mean over seeds, a row for each model and a column for each fold."""
+        return self.table.pivot_table(name, "model", "fold", dropna=False)
 
-    @classmethod
-    def load(cls, folder: PathLike) -> CrossValidation:
-        """Read the folder of a finished `cross_validate`.
+    def _higher_is_better(self, name: str) -> bool:
+        return self.request.plans[self.names.index(name)].definition.higher_is_better
 
-        Parameters
-        ----------
-        folder : str or Path
-            The `out` of `cross_validate`.
-
-        Returns
-        -------
-        CrossValidation
-            With all numbers, to the last bit.
-
-        Raises
-        ------
-        InvalidFileError
-            If the folder does not contain a finished cross-validation, or a file in it cannot be
-            read or was changed.
-        """
-        path = as_path(folder) / f"{JOB}.jsonl"
-        if not path.exists():
-            raise InvalidFileError(
-                "does not exist; create it with cross_validate(out=folder)", path
-            )
-        ledger = Ledger(path, JOB)
-        if FINISHED not in ledger.rows:
-            raise InvalidFileError(
-                "belongs to an unfinished cross-validation. Call cross_validate again with the "
-                "same data and this folder to continue",
-                path,
-            )
-        settings: dict[str, Any] = ledger.rows[INPUTS]
-        folds, values = [], {}
-        for fold in range(1, ledger.rows[FINISHED]["folds"] + 1):
-            row = ledger.rows[f"fold {fold}"]
-            folds.append(Fold(*(row[name] for name in Fold._fields)))
-            for run in _runs_of_fold(fold, settings["models"], settings["seeds"]):
-                saved = ledger.evaluation(run.name)
-                values[run] = RunValues.of(saved)
-        return cls(saved.request, folds, values)
+    def _kind(self) -> str:
+        """Return the kinds of candidates of all folds, empty without candidates."""
+        kinds = self.table["candidates"].dropna().unique() if "candidates" in self.table else ()
+        return ", ".join(kinds)
 
     def __repr__(self) -> str:
-        return f"<{self._heading()}>\n{self._table('simple')}"
+        return f"<{self._heading()}>\n{self._as_text('simple')}"
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(self._heading())}</p>{self._table('html')}"
+        return f"<p>{html.escape(self._heading())}</p>{self._as_text('html')}"
 
     def _heading(self) -> str:
-        counts = [(len(self.folds), "fold"), (self.n_seeds, "seed"), (self.n_users, "user")]
-        sizes = ", ".join(f"{n:,} {noun}{'' if n == 1 else 's'}" for n, noun in counts if n)
-        return f"CrossValidation of {', '.join(self.models)}: {sizes}"
+        n_folds, n_runs = self.table["fold"].nunique(), len(self.table)
+        among = f", candidates: {self._kind()}" if self._kind() else ""
+        folds = f"{n_folds:,} fold{'' if n_folds == 1 else 's'}"
+        models = printable(", ".join(self.models))
+        return f"CrossValidation of {models}: {folds}, {n_runs:,} runs{among}"
 
-    def _interval(self, one: Estimate, name: str, level: float) -> Interval:
-        ends = self.request.range_of(self.names.index(name))
-        return one.error.interval(one.mean, level).within(one.mean, ends)
-
-    def _table(self, style: str) -> str:
+    def _as_text(self, style: str) -> str:
         rows = []
-        for name, model in product(self.names, self.models):
-            mean, *_ = one = self.estimate(model, name)
-            interval = self._interval(one, name, LEVEL)
-            rounded = numbers(mean, *interval[:2])[0] or "none"
-            rows.append([self.shown(name), model, rounded, interval.text()])
-        headings = ["metric", "model", "mean", "95 % interval"]
+        for (name, model), row in self.summary().iterrows():
+            mean, *ends = numbers(row["mean"], row["ci_low"], row["ci_high"])
+            rows.append([name, model, mean or "none", " to ".join(ends) if ends[0] else "none"])
+        headings = ["metric", "model", "mean", f"{LEVEL * 100:g} % interval"]
         return text_table(rows, headings, ["left", "left", "decimal", "left"], style)
 
 
-class PooledModel(Scores):
-    """The pooled numbers of a model, for the page and the charts."""
-
-    def __init__(self, cv: CrossValidation, model: str) -> None:
-        super().__init__(cv.request, cv.candidates)
-        self._cv = cv
-        self._estimates = [cv.estimate(model, name) for name in cv.names]
-        self._table = cv.per_user(model)
-        self.n_users = len(self._table)
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """The folds and the number of seeds."""
-        folds = [fold._asdict() for fold in self._cv.folds]
-        return make_record(None) | {"about": {"folds": folds, "seeds": self._cv.n_seeds}}
-
-    def values(self, name: str | Metric) -> Floats:
-        """Return the pooled value of each user."""
-        return self._table[self.names[self._row_of(name)]].to_numpy()
-
-    def _value(self, row: int) -> float:
-        return self._estimates[row].mean
-
-    def _count(self, row: int) -> int:
-        return self._estimates[row].n_users
-
-    def _std(self, row: int) -> float:
-        users = self._estimates[row].users
-        return Moments.of(np.zeros(0) if users is None else users).std
-
-    def _unlimited(self, row: int, mean: float, level: float) -> Interval:
-        return self._estimates[row].error.interval(mean, level)
+def _distance(values: pd.Series, ratio: float) -> Distance:
+    """Return the mean of the folds' values, its corrected standard error, and its freedom."""
+    n = len(values)
+    variance = (1 / n + ratio) * float(values.var()) if n > 1 else math.nan
+    return float(values.mean()), math.sqrt(variance), n - 1

@@ -34,8 +34,7 @@ from ..errors import InvalidDataError
 from ..inputs.candidates import name_among
 from ..results.details import check_about
 from ..results.differences import CORRECTIONS, correct, significance
-from ..results.intervals import LEVEL
-from ..results.runs import UNKNOWN, Error, add_variances
+from ..results.intervals import LEVEL, interval_around, two_sided
 from ..results.shared import are_row_numbers
 from .ledger import Ledger
 
@@ -250,12 +249,13 @@ class History:
                 if a is None or metric not in wanted:
                     continue
                 difference = b.mean - a.mean if alike else math.nan
-                error = add_variances([a.error, b.error])
-                interval = error.interval(difference, level)
+                error, freedom = _welch(a, b)
+                interval = interval_around(difference, error, freedom, level, "t")
                 rows.append((
                     night.shown(metric), night.time, night.name, before.time, before.name, b.mean,
-                    a.mean, difference, interval.low, interval.high, error.p_value(difference),
-                    night.same_users(before), b.higher_is_better,
+                    a.mean, difference, interval.low, interval.high,
+                    two_sided(difference, error, freedom), night.same_users(before),
+                    b.higher_is_better,
                 ))  # fmt: skip
         columns = (
             "metric", "time", "name", "before", "name_before", "mean", "mean_before", "difference",
@@ -404,12 +404,14 @@ class NightlyMetric(NamedTuple):
     n_users: int
     higher_is_better: bool
 
-    @property
-    def error(self) -> Error:
-        """The variance of the mean."""
-        if math.isnan(self.standard_error) or self.freedom < 1:
-            return UNKNOWN
-        return Error(self.standard_error**2, self.freedom)
+
+def _welch(a: NightlyMetric, b: NightlyMetric) -> tuple[float, float]:
+    """Return the standard error of the difference of two means, and Welch's degrees of freedom."""
+    if min(a.freedom, b.freedom) < 1:
+        return math.nan, math.nan
+    parts = a.standard_error**2, b.standard_error**2
+    below = parts[0] ** 2 / a.freedom + parts[1] ** 2 / b.freedom
+    return math.sqrt(sum(parts)), sum(parts) ** 2 / below if below else a.freedom
 
 
 class Night(NamedTuple):

@@ -20,9 +20,8 @@ from ..core.files import as_path, make_folder_of, replacing
 from ..core.formatting import plain, records
 from ..core.messages import printable
 from ..core.threads import thread_lock
-from ..errors import InvalidDataError, MissingExtraError, OutputError
+from ..errors import MissingExtraError, OutputError
 from ..inputs.candidates import WARNING
-from ..jobs.cross_validate import CrossValidation
 from ..metrics import REGISTRY, convention_named
 from ..results.comparison import compare
 from ..results.decisions import add_verdicts, parse_margins
@@ -155,11 +154,6 @@ def write_report(
     """
     if Path(as_path(path)).suffix.lower() not in ("", ".html", ".htm"):
         raise OutputError(f"{path}: the page is HTML; give it a name that ends in .html")
-    if isinstance(evaluations, CrossValidation):
-        raise InvalidDataError(
-            "a page shows evaluations, not a cross-validation: use cv.compare() and cv.table, or "
-            "sparse-eval compare"
-        )
     template = _template()
     file = make_folder_of(path)
     named = named_evaluations(evaluations)

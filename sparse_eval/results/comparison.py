@@ -21,7 +21,6 @@ from .differences import (
     ALIASES,
     CORRECTIONS,
     TESTS,
-    compare_estimate,
     compare_replicates,
     compare_values,
     correct,
@@ -31,7 +30,6 @@ from .differences import (
     values_distance,
 )
 from .intervals import LEVEL
-from .runs import Runs
 from .segments import segmentations
 from .shared import check_alike, named_evaluations, shared_metrics, shared_users
 
@@ -42,7 +40,7 @@ if TYPE_CHECKING:
 
     from .decisions import Margin, Size
     from .differences import Distance
-    from .scores import Requested, Scores
+    from .scores import Scores
     from .segments import UserSegments
 
 
@@ -214,8 +212,7 @@ class Comparison:
             ``n_users`` now, and ``users_needed``, both with a value of the metric. The last is the
             smallest number of users with this power, by the noncentral t distribution, in a
             two-sided test at 1 − `level` without correction. It is missing where the differences
-            do not vary, for metrics of all users together, and for a cross-validation, whose
-            errors depend on its folds too.
+            do not vary, and for metrics of all users together.
 
         Raises
         ------
@@ -414,7 +411,7 @@ class Comparison:
 
 @show_spelling
 def compare(
-    evaluations: Mapping[str, Scores] | Runs,
+    evaluations: Mapping[str, Scores],
     metrics: str | Iterable[str] | None = None,
     *,
     test: Literal["t", "wilcoxon", "permutation"] = "t",
@@ -429,10 +426,8 @@ def compare(
 
     Parameters
     ----------
-    evaluations : mapping of str to Evaluation, or CrossValidation
-        Two or more evaluations by name, saved ones included. Or the result of `cross_validate`: its
-        models are compared by values pooled by user, with a t-test that accounts for folds and
-        seeds.
+    evaluations : mapping of str to Evaluation
+        Two or more evaluations by name, saved ones included.
     metrics : str or iterable of str, optional
         Metrics to compare, by their names in the evaluations; by default the metrics that all have.
         Fewer metrics, chosen before looking at the results, need a smaller correction.
@@ -470,15 +465,13 @@ def compare(
         - ``mean_a``, ``mean_b``: means over the users compared;
         - ``difference``: a minus b, with its interval ``ci_low``, ``ci_high``. ``interval`` is its
           kind: "t" is Student's, for any number of users, and excludes 0 exactly if the t-test is
-          significant before correction; "jackknife", "pooled" or "none" as in
-          `Evaluation.summary`;
+          significant before correction; "jackknife" or "none" as in `Evaluation.summary`;
         - ``p``, ``p_corrected``: the p-value, and the same after correction;
         - ``better``: the name of the better evaluation; empty if the difference is not
           significant, or if Wilcoxon's ranks and the means favour different ones;
         - ``wins``, ``ties``, ``losses``: numbers of users for whom a is better, equal or worse;
         - ``effect_size``: the mean difference in standard deviations of the difference (Cohen's
-          d), with its interval ``effect_low``, ``effect_high`` by the noncentral t distribution,
-          which is missing for a cross-validation;
+          d), with its interval ``effect_low``, ``effect_high`` by the noncentral t distribution;
         - ``detectable``: the smallest difference that an uncorrected t-test with this number of
           users would detect in 80 of 100 cases;
         - ``n_users``: the number of users for whom both have a value;
@@ -499,11 +492,6 @@ def compare(
           interval: both ends are beyond the margin, or within it. A percentage m is tested on
           the users' values of a − (1 ± m) b, as the mean of b is uncertain too.
 
-        For a cross-validation these are the probabilities ``prob_better``, ``prob_equivalent`` and
-        ``prob_worse`` of the correlated Bayesian t-test [4]_. The test has the variance and the
-        degrees of freedom of the interval. The verdict is the one whose probability is above
-        `level`.
-
         With `by` it has a row for each column and segment too (columns ``by``, ``segment``), and
         without ``left_out_a`` and ``left_out_b``.
 
@@ -523,6 +511,7 @@ def compare(
     See Also
     --------
     write_report : A page with the comparison and its charts.
+    CrossValidation.compare : Compare models over several splits and seeds.
 
     References
     ----------
@@ -534,9 +523,6 @@ def compare(
     .. [3] D. J. Schuirmann, "A comparison of the two one-sided tests procedure and the power
        approach for assessing the equivalence of average bioavailability", Journal of
        Pharmacokinetics and Biopharmaceutics 15(6), 1987, pp. 657-680. doi:10.1007/BF01068419
-    .. [4] A. Benavoli, G. Corani, J. Demšar and M. Zaffalon, "Time for a change: a tutorial for
-       comparing multiple classifiers through Bayesian analysis", Journal of Machine Learning
-       Research 18(77), 2017, pp. 1-36.
 
     Examples
     --------
@@ -568,13 +554,6 @@ def compare(
     check_choice("correction", correction, list(CORRECTIONS))
     check_choice("how", how, ["intersection", "same"])
     level = check_fraction("level", level)
-    if isinstance(evaluations, Runs):
-        if by is not None:
-            raise InvalidDataError(
-                "by divides the users of evaluations, but users of a cross-validation are in "
-                "several folds; compare it without by"
-            )
-        return _compare_runs(evaluations, metrics, test, correction, how, level, margin)
     named = named_evaluations(evaluations, least=2)
     names, scored = tuple(named), list(named.values())
     chosen, notes = shared_metrics(named, metrics)
@@ -646,7 +625,7 @@ def compare(
 
 
 def _comparison(
-    first: Requested, results: list[dict[str, Any]], margins: Mapping[str, Margin], **facts: Any
+    first: Scores, results: list[dict[str, Any]], margins: Mapping[str, Margin], **facts: Any
 ) -> Comparison:
     """Return a comparison with these facts, corrected p-values, the better ones and verdicts."""
     import pandas as pd
@@ -679,61 +658,6 @@ def _comparison(
             facts["notes"] = (*facts["notes"], f"{why}: {places}")
     among = None if first.candidates is None else first.candidates.kind
     return Comparison(table=table, candidates=among, higher_is_better=higher_is_better, **facts)
-
-
-def _compare_runs(
-    runs: Runs,
-    metrics: str | Iterable[str] | None,
-    test: str,
-    correction: str,
-    how: str,
-    level: float,
-    margin: Size | Mapping[str, Size] | None,
-) -> Comparison:
-    """Compare models that were evaluated on several folds, with several seeds."""
-    if test != "t":
-        raise InvalidDataError(
-            f"test is {test!r}, which treats users as independent and ignores folds and seeds. "
-            "Compare cross-validated models with test='t'"
-        )
-    if len(runs.models) < 2:
-        raise InvalidDataError("there is only one model; cross-validate two or more to compare")
-    chosen, notes = shared_metrics({"the cross-validation": runs}, metrics)
-    margins = parse_margins(margin, chosen)
-    if margins:
-        notes.append(
-            "verdicts are by posterior probabilities of the correlated Bayesian t-test (Benavoli "
-            "et al., 2017), without correction"
-        )
-    left_out = runs.left_out()
-    n_users = runs.n_users_of(runs.models[0]) - left_out[runs.models[0]]
-    if how == "same" and any(left_out.values()):
-        raise InvalidDataError(
-            f"the models have different users, and all share {n_users}. Omit "
-            'how="same" to compare on shared users'
-        )
-    results: list[dict[str, Any]] = []
-    for metric, (a, b) in product(chosen, combinations(runs.models, 2)):
-        means = dict(zip(("mean_a", "mean_b"), runs.means(a, b, metric), strict=True))
-        numbers = means | compare_estimate(runs.difference(a, b, metric), level)
-        for side, model in (("a", a), ("b", b)):
-            numbers[f"left_out_{side}"] = runs.n_users_of(model) - numbers["n_users"]
-        if metric in margins:
-            higher = runs.higher_is_better(metric)
-            size = margins[metric].number(means["mean_b"])
-            distance = partial(_runs_distance, runs, a, b, metric)
-            numbers |= decide(margins[metric], size, distance, higher, bayes=True)
-        results.append({"metric": metric, "a": a, "b": b, **numbers})
-    return _comparison(
-        runs, results, margins, names=runs.models, n_users=n_users, test=test,
-        correction=correction, level=level, left_out=left_out, notes=(*runs.notes(), *notes), by=(),
-    )  # fmt: skip
-
-
-def _runs_distance(runs: Runs, a: str, b: str, metric: str, factor: float) -> Distance:
-    """Return the pooled mean of a less a multiple of b, its standard error and freedom."""
-    estimate = runs.difference(a, b, metric, factor)
-    return estimate.mean, math.sqrt(estimate.error.variance), estimate.error.freedom
 
 
 def _signed(text: str) -> str:

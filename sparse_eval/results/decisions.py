@@ -81,12 +81,7 @@ def parse_margins(
 
 
 def decide(
-    margin: Margin,
-    size: float,
-    distance: Callable[[float], Distance],
-    higher: bool,
-    *,
-    bayes: bool = False,
+    margin: Margin, size: float, distance: Callable[[float], Distance], higher: bool
 ) -> dict[str, float]:
     """Return the columns that lead to a verdict.
 
@@ -100,18 +95,13 @@ def decide(
         mean of b is exceeded if a − (1 + m) b is above 0.
     higher : bool
         Whether higher values are better.
-    bayes : bool
-        Return probabilities rather than p-values.
 
     Notes
     -----
     The p-values are of one-sided t-tests: a is better by more than the margin, worse by more than
-    it, or both are within it (two one-sided tests). The probabilities are of the posterior of the
-    correlated Bayesian t-test, with the margin as the region of practical equivalence. `compare`
-    has the references.
+    it, or both are within it (two one-sided tests). `compare` has the references.
     """
-    kind = "prob" if bayes else "p"
-    names = ("margin", *(f"{kind}_{verdict}" for verdict in VERDICTS))
+    names = ("margin", *(f"p_{verdict}" for verdict in VERDICTS))
     if math.isnan(size):
         return dict.fromkeys(names, math.nan)
     low, low_error, low_freedom = distance(1 - margin.share)
@@ -122,28 +112,18 @@ def decide(
     within = max(one_sided(low, low_error, low_freedom), one_sided(-high, high_error, high_freedom))
     if not higher:
         better, worse = worse, better
-    if bayes:  # a flat prior: the posterior above 0 is one less the p-value
-        found = (1 - better, max(better + worse - 1, 0.0), 1 - worse)
-    else:
-        found = (better, within, worse)
-    return dict(zip(names, (size, *found), strict=True))
+    return dict(zip(names, (size, better, within, worse), strict=True))
 
 
 def add_verdicts(
     table: pd.DataFrame, margins: Mapping[str, Margin], correction: str, level: float
 ) -> None:
     """Add the verdict of each row, and the corrected p-value that it rests on."""
-    bayes = "prob_better" in table
-    kind = "prob" if bayes else "p"
-    found = table[[f"{kind}_{verdict}" for verdict in VERDICTS]].to_numpy()
-    if bayes:
-        best, is_shown = found.argmax(axis=1), found.max(axis=1) > level
-    else:
-        best = found.argmin(axis=1)
-        # Doubled, as two of the three can be wrong: at the margin each is at (1 − level) / 2.
-        table["p_verdict"] = correct(np.minimum(2 * found.min(axis=1), 1.0), correction)
-        is_shown = (table["p_verdict"] < significance(level)).to_numpy()
-    verdicts = np.where(is_shown, np.array(VERDICTS)[best], "not shown")
+    found = table[[f"p_{verdict}" for verdict in VERDICTS]].to_numpy()
+    # Doubled, as two of the three can be wrong: at the margin each is at (1 − level) / 2.
+    table["p_verdict"] = correct(np.minimum(2 * found.min(axis=1), 1.0), correction)
+    is_shown = (table["p_verdict"] < significance(level)).to_numpy()
+    verdicts = np.where(is_shown, np.array(VERDICTS)[found.argmin(axis=1)], "not shown")
     table["verdict"] = np.where(table["metric"].isin(list(margins)), verdicts, "")
 
 

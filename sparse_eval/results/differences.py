@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from ..core.types import Floats
     from .intervals import Interval
-    from .runs import Estimate
 
 #: A difference, its standard error and degrees of freedom; NaN if unknown.
 Distance: TypeAlias = tuple[float, float, float]
@@ -84,18 +83,6 @@ def replicates_distance(
     is_known = len(differences) > 1 and np.isfinite(differences).all()
     error = float(differences.std(ddof=1)) if is_known else math.nan
     return pair[0][metric] - factor * pair[1][metric], error, len(differences) - 1
-
-
-def compare_estimate(estimate: Estimate, level: float) -> dict[str, Any]:
-    """Return the columns of a pooled difference."""
-    mean, error, values = estimate.mean, estimate.error, estimate.users
-    detectable = math.nan
-    if values is not None and error.freedom == error.freedom:
-        detectable = detectable_standard_errors(level, error.freedom) * math.sqrt(error.variance)
-    favours = 0 if math.isnan(mean) else int(np.sign(mean))
-    interval, p = error.interval(mean, level), error.p_value(mean)
-    n_users = estimate.n_users
-    return _columns(mean, interval, level, p, favours, n_users, values, estimate.std, detectable)
 
 
 def _columns(

@@ -43,10 +43,9 @@ class Interval(NamedTuple):
     ----------
     low, high : float
         NaN if there is none.
-    method : {"t", "bca", "jackknife", "pooled", "none"}
+    method : {"t", "bca", "jackknife", "none"}
         Student's; bias-corrected and accelerated bootstrap; Student's with the standard error of a
-        jackknife over groups of users, or of values pooled over folds and seeds. None with too few
-        users or numbers out of range.
+        jackknife over groups of users. None with too few users or numbers out of range.
     """
 
     low: float

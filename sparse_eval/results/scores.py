@@ -34,17 +34,30 @@ _BEHIND = ("n_users", "n_skipped", "candidates")
 COLUMNS = frozenset(_BEFORE + _BEHIND)
 
 
-class Requested:
-    """The metrics that were computed, by name.
+class Scores(ABC):
+    """Every metric of some users, for tables, charts and the page.
 
     Attributes
     ----------
     request : Request
+        The metrics that were computed.
     candidates : CandidateCounts or None
         The kind and number of candidates; None if they were all items that users had not seen.
+    n_users : int
+        Number of users that count in the means.
+    n_skipped : int
+        Number of users left out: without a relevant item, or by the rules of the convention.
+    n_cold : int or None
+        Number of evaluated users without training data; None if train is not known.
+    has_values : bool
+        Whether the values of each user are kept.
     """
 
     candidates: CandidateCounts | None = None
+    n_users: int = 0
+    n_skipped: int = 0
+    n_cold: int | None = None
+    has_values: bool = True
 
     def __init__(self, request: Request, candidates: CandidateCounts | None) -> None:
         self.request, self.candidates = request, candidates
@@ -82,27 +95,6 @@ class Requested:
                 f"{str(name)!r} was not evaluated; the metrics are {', '.join(names)}", metric=name
             )
         return names.index(spelling)
-
-
-class Scores(Requested, ABC):
-    """Every metric of some users, for tables, charts and the page.
-
-    Attributes
-    ----------
-    n_users : int
-        Number of users that count in the means.
-    n_skipped : int
-        Number of users left out: without a relevant item, or by the rules of the convention.
-    n_cold : int or None
-        Number of evaluated users without training data; None if train is not known.
-    has_values : bool
-        Whether the values of each user are kept.
-    """
-
-    n_users: int = 0
-    n_skipped: int = 0
-    n_cold: int | None = None
-    has_values: bool = True
 
     @property
     @abstractmethod

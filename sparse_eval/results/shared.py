@@ -11,7 +11,7 @@ from ..core.arrays import describe
 from ..core.formatting import escaped
 from ..errors import InvalidDataError
 from ..metrics import parse_metrics
-from .scores import Requested, Scores
+from .scores import Scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,17 +31,16 @@ def named_evaluations(evaluations: Any, least: int = 1) -> dict[str, Any]:
     """
     if not isinstance(evaluations, Mapping) or len(evaluations) < least:
         several = "two or more evaluations" if least > 1 else "one or more evaluations"
-        raise InvalidDataError(f'give {several} by name: {{"als": ev, "bpr": other}}')
+        raise InvalidDataError(
+            f'give {several} by name: {{"als": ev, "bpr": other}}. A CrossValidation compares its '
+            "own models: cv.compare()"
+        )
     named = {escaped(name): ev for name, ev in evaluations.items()}
     if len(named) < len(evaluations):
         raise InvalidDataError(f"two evaluations have the same name: {', '.join(named)}")
     for name, ev in named.items():
         if not isinstance(ev, Scores):
-            alone = "; the models of a CrossValidation are compared with compare(cv)"
-            raise InvalidDataError(
-                f"{name} is {describe(ev)}; expected what evaluate returns"
-                f"{alone if isinstance(ev, Requested) else ''}"
-            )
+            raise InvalidDataError(f"{name} is {describe(ev)}; expected what evaluate returns")
     return named
 
 
@@ -75,7 +74,7 @@ class SharedUsers(NamedTuple):
 
 
 def shared_metrics(
-    evaluations: Mapping[str, Requested], metrics: str | Iterable[str] | None
+    evaluations: Mapping[str, Any], metrics: str | Iterable[str] | None
 ) -> tuple[list[str], list[str]]:
     """Return the metrics to compare, and a note about those that not all evaluations have.
 
@@ -108,7 +107,7 @@ def shared_metrics(
 
 
 def _spelt_as_evaluated(
-    evaluations: Mapping[str, Requested], metrics: str | Iterable[str]
+    evaluations: Mapping[str, Any], metrics: str | Iterable[str]
 ) -> Iterator[str | Metric]:
     """Yield the names as the evaluations print them, where they have them."""
     evaluated = {name for ev in evaluations.values() for name in ev.names}

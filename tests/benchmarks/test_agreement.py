@@ -10,7 +10,6 @@ import pytest
 from benchmark_calls import BENCHMARKS, call
 
 import sparse_eval as se
-from sparse_eval.results.decisions import Margin, decide
 
 SINGLE_PRECISION = {"lightfm", "lightgcn", "pyxclib", "tensorflow_recommenders", "torchmetrics"}
 
@@ -124,31 +123,3 @@ def test_verdicts_and_users_needed_equal_those_of_statsmodels(clicks, tmp_path):
     compared = se.compare(evs)
     needed = [compared.users_needed(margin)["users_needed"][0] for margin in MARGINS]
     assert needed == list(map(math.ceil, theirs["users_needed"]))
-
-
-@pytest.mark.long
-@pytest.mark.slow
-def test_cross_validated_verdicts_equal_those_of_baycomp(clicks):
-    n = 5
-    splits = se.split.k_fold(clicks, k=n)
-    cv = se.cross_validate(clicks, MODELS, METRIC, splits=splits, seeds=1)
-    pooled = cv.difference("a", "b", METRIC)
-    of_folds = [cv.table.query("model == @name")[METRIC].to_numpy() for name in MODELS]
-    difference = of_folds[0] - of_folds[1]
-    margins = [share * pooled.mean for share in (0.5, 0.99, 1.01, 1.5)]
-    posterior = (pooled.mean, pooled.error.variance, pooled.error.freedom)
-    theirs = decided("baycomp", *(side.tolist() for side in of_folds), posterior, margins)
-    # Its variance, of folds only; `Error` adds the variance of users, and has other freedom.
-    corrected = math.sqrt(difference.var(ddof=1) * (1 / n + 1 / (n - 1)))
-    for row, margin in enumerate(margins):
-        table = cv.compare(margin=margin).table.iloc[0]
-        of_means = decide(
-            Margin(margin),
-            margin,
-            lambda _: (difference.mean(), corrected, n - 1),
-            True,
-            bayes=True,
-        )
-        for found, key in ((table, "pooled"), (of_means, "folds")):
-            ours = [found[f"prob_{verdict}"] for verdict in ("worse", "equivalent", "better")]
-            assert ours == pytest.approx(theirs[key][row], abs=1e-10)

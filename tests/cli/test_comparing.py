@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import reporting
-from cross_cases import cross
 
 import sparse_eval as se
 from sparse_eval.cli import nightly
@@ -91,20 +90,6 @@ def test_segments_of_a_table_of_users(command, results, tmp_path):
     status, _, said = command("compare", *words, "--fail-if-worse")
     assert status == 3
     assert "poor is worse than good by ndcg@10 in plan free (" in said
-
-
-@pytest.mark.long
-def test_compares_the_models_of_a_cross_validation(command, tmp_path):
-    cv, page = cross(out=tmp_path / "cv"), tmp_path / "r.html"
-    assert compared(command, tmp_path / "cv", "-m", "ndcg@5") == content(cv.compare("ndcg@5"))
-    status, _, said = command("report", tmp_path / "cv", "-o", page)
-    assert status == 2
-    assert "use cv.compare() and cv.table, or sparse-eval compare" in said
-    assert not page.exists()
-    for words in ((tmp_path / "cv", tmp_path / "cv"), (f"x={tmp_path / 'cv'}",)):
-        status, _, said = command("compare", *words)
-        assert status == 2
-        assert "name only this folder" in said
 
 
 @pytest.mark.long

@@ -62,7 +62,7 @@ def saved_folds(path):
         "knn": lambda train, seed: se.baselines.item_knn(train),
     }
     folds = se.split.k_fold(CLICKS, k=2)
-    se.cross_validate(CLICKS, models, "ndcg@5", splits=folds, seeds=1, out=path.parent)
+    return se.cross_validate(CLICKS, models, "ndcg@5", splits=folds, out=path.parent)
 
 
 def saved_sweep(path):
@@ -141,10 +141,7 @@ FORMATS = {
     **dict.fromkeys(
         ("ev/summary.json", "ev/totals.npz", "ev/per_user.csv"), (saved_evaluation, loaded)
     ),
-    "cv/cross_validation.jsonl": (
-        saved_folds,
-        lambda path: se.CrossValidation.load(path.parent).summary(),
-    ),
+    "cv/cross_validation.jsonl": (saved_folds, lambda path: saved_folds(path).summary()),
     "nights.jsonl": (saved_night, nights),
     **dict.fromkeys(("t/recs.csv", "t/truth.csv"), (tables, evaluated("recs.csv", "truth.csv"))),
     **dict.fromkeys(

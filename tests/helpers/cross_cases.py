@@ -1,9 +1,13 @@
-"""Small cross-validations, and plain definitions of what is pooled, which share no code with it."""
+"""Small cross-validations, and a plain definition of the test, which shares no code with it."""
+
+import math
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 import sparse_eval as se
+from sparse_eval.metrics.request import Request
 
 METRICS = ["ndcg@5", "recall@10", "coverage@5"]
 MODELS = {
@@ -31,18 +35,13 @@ def cross(splits=None, models=None, metrics=None, **options):
 
 def same(one, other):
     """Return True if every number is the same, to the last bit; raise otherwise."""
-    assert one.table.equals(other.table)
-    assert one.summary().equals(other.summary())
-    if len(one.models) > 1:
-        assert one.compare().table.equals(other.compare().table)
-    assert one.folds == other.folds
-    for model in one.models:
-        assert one.per_user(model).equals(other.per_user(model))
+    pd.testing.assert_frame_equal(one.table, other.table, check_exact=True)
+    pd.testing.assert_frame_equal(one.summary(), other.summary(), check_exact=True)
     return True
 
 
 def content(folder):
-    """Return the files of a folder and those in it, without those of a killed run."""
+    """Return the visible files of a folder."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
@@ -50,25 +49,22 @@ def content(folder):
     }
 
 
-def pool(values):
-    """Return the value of each user: seeds averaged, then folds."""
-    index = pd.MultiIndex.from_product(map(range, values.shape))
-    of_folds = pd.Series(values.ravel(), index).groupby(level=[0, 1]).mean()
-    return of_folds.groupby(level=0).mean().dropna().to_dict()
+def made_of(values, ratio=0.25, metric="ndcg@10"):
+    """Return a cross-validation with these values, of each model a row of folds or of seeds."""
+    rows = [
+        {"model": model, "fold": fold, "seed": seed, "n_train": 1000, "n_validation": 1000 * ratio}
+        | {"n_users": 10, metric: value}
+        for model, of_model in values.items()
+        for fold, of_fold in enumerate(of_model, start=1)
+        for seed, value in enumerate(np.atleast_1d(of_fold))
+    ]
+    return se.CrossValidation(pd.DataFrame(rows), Request.parse_ranked(metric, {"train"}, None))
 
 
-def corrected_variance(values, ratio):
-    """Return the variance of a pooled mean and its degrees of freedom: every user in every fold."""
-    n_users, n_folds, _ = values.shape
-    parts = [(values.mean(axis=(1, 2)).var(ddof=1) / n_users, n_users - 1)]
-    # What varies over folds, or over the seeds of one fold, without the noise of users.
-    runs = values.mean(axis=2) if n_folds > 1 else values[:, 0]
-    n_runs = runs.shape[1]
-    if n_runs > 1:
-        means = runs.mean(axis=0)
-        rest = runs - runs.mean(axis=1, keepdims=True) - means + means.mean()
-        noise = np.square(rest).sum() / ((n_users - 1) * (n_runs - 1)) / n_users
-        share = 1 / n_runs + (ratio if n_folds > 1 else 0)
-        parts.append((share * max(means.var(ddof=1) - noise, 0), n_runs - 1))
-    total = sum(part for part, _ in parts)
-    return total, total**2 / sum(part**2 / freedom for part, freedom in parts)
+def corrected_t(values, ratio, level=0.95):
+    """Return the mean, the ends of its interval and the two-sided p-value, by the textbook."""
+    k, mean = len(values), np.mean(values)
+    variance = sum((value - mean) ** 2 for value in values) / (k - 1)
+    error = math.sqrt(variance * (1 / k + ratio))
+    low, high = stats.t.interval(level, k - 1, loc=mean, scale=error)
+    return mean, low, high, 2 * stats.t.sf(abs(mean / error), k - 1)

@@ -3,6 +3,7 @@
 import errno
 import os
 from contextlib import contextmanager
+from functools import wraps
 
 import pytest
 
@@ -17,6 +18,7 @@ def interrupted_at(owner, name, call):
     """Press Ctrl-C when a function is called for the n-th time; expect that it ends the block."""
     calls, function = [0], getattr(owner, name)
 
+    @wraps(function)
     def pressed(*given, **options):
         calls[0] += 1
         if calls[0] == call:

@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
-from sparse_eval.results.decisions import VERDICTS, Margin, add_verdicts, decide, users_needed
+from sparse_eval.results.decisions import Margin, add_verdicts, decide, users_needed
 from sparse_eval.results.differences import (
     compare_values,
     correct,
@@ -199,38 +199,3 @@ def test_users_needed_by_comparisons_and_evaluations(pair):
     assert found == users_needed(size, std, 0.95, 0.8)
     with raises(InvalidDataError, argument="power"):
         compared.users_needed(0.1, power=80)
-
-
-def test_probabilities_equal_those_of_baycomp():
-    # CorrelatedTTest(B, A, rope=0.01).probs(), baycomp 1.0.3: of folds rather than of users.
-    # `Error` of a cross-validation adds the variance of users, and has other degrees of freedom.
-    error = math.sqrt((A - B).var(ddof=1) * (1 / 12 + 1 / 11))
-    found = decide(Margin(0.01), 0.01, lambda _: ((A - B).mean(), error, 11), True, bayes=True)
-    worse, equivalent, better = [0.06565915426383667, 0.3641165157480678, 0.5702243299880955]
-    expected = {"prob_better": better, "prob_equivalent": equivalent, "prob_worse": worse}
-    assert found == pytest.approx({"margin": 0.01} | expected, rel=1e-10)
-
-
-def test_cross_validated_models_have_probabilities():
-    clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
-    models = {
-        "ease": lambda train, seed: se.baselines.ease(train),
-        "popularity": lambda train, seed: se.baselines.popularity(train),
-    }
-    folds = se.split.k_fold(clicks, k=3)
-    names = ["ndcg@10", "coverage@10", "cold_share@10"]
-    cv = se.cross_validate(clicks, models, names, splits=folds, seeds=1)
-    compared = cv.compare(names[:2], margin={"ndcg@10": 0.01, "coverage@10": "20%"})
-    table = compared.table
-    estimate = cv.difference("ease", "popularity", "ndcg@10")
-    posterior = stats.t(estimate.error.freedom, estimate.mean, math.sqrt(estimate.error.variance))
-    assert table["prob_better"][0] == pytest.approx(posterior.sf(0.01), rel=1e-9)
-    assert table["prob_worse"][0] == pytest.approx(posterior.cdf(-0.01), abs=1e-12)
-    likely = table[[f"prob_{verdict}" for verdict in VERDICTS]].to_numpy()
-    assert likely.sum(axis=1) == pytest.approx(1)
-    expected = [VERDICTS[row.argmax()] if row.max() > 0.95 else "not shown" for row in likely]
-    assert table["verdict"].tolist() == expected
-    assert "p_verdict" not in table
-    assert "Bayesian" in compared.notes[-1]
-    nothing = cv.compare("cold_share@10", margin="1%")
-    assert nothing.notes[-1].endswith("a mean of 0 or less: cold_share@10 of popularity")

@@ -20,7 +20,6 @@ PARTS = {
         for name in ("coverage", "means", "differences", "false_positives")
     },
     "overall": "suites.inference.overall:simulate",
-    "cross_validation": "suites.inference.cross:simulate",
     "decisions": "suites.inference.decisions:simulate",
 }
 #: The repetitions of a toy run, as a share of the usual number.
@@ -35,8 +34,6 @@ HELD_DIFFERENCE = (0.93, 1.0)
 SHOWN = (0.04, 0.06)
 # For intervals for decisions, except of quantiles of tied values, which are wider.
 HELD_DECISION = (0.935, 0.965)
-# False positives of cross-validated models, with few folds and seeds.
-CROSS_SHOWN = (0.03, 0.07)
 # The bound for wrong verdicts.
 MOST_WRONG = 0.05
 
@@ -76,8 +73,6 @@ def shares(report: dict[str, Any]) -> Iterator[Share]:
         yield from of_metrics(f"decisions, {n_users} users: held", held, *HELD_DECISION)
         wrong = size["wrong"]
         yield from of_metrics(f"decisions, {n_users} users: wrong", wrong, 0.0, MOST_WRONG + margin)
-    for title, found in report["cross_validation"]["identical"].items():
-        yield f"cross-validation, {title}: shown", found["pooled"], *CROSS_SHOWN
 
 
 def of_metrics(what: str, found: dict[str, float], low: float, high: float) -> Iterator[Share]:

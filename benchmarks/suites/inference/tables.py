@@ -7,7 +7,7 @@ from harness.format import Row, markdown, percent
 
 
 def inference(report: dict[str, Any]) -> str:
-    """Return tables of intervals, tests and cross-validated models, with notes."""
+    """Return tables of intervals and tests, with notes."""
     coverage, positives = report["coverage"], report["false_positives"]
     metrics = tuple(coverage["population"]["mean"])
     intervals = shares_table(
@@ -22,7 +22,7 @@ def inference(report: dict[str, Any]) -> str:
     )
     note = f"Samples are of {coverage['population']['n_users']:,} users."
     parts = [intervals, *of_few_users(report), tests, note]
-    return "\n\n".join([*parts, *of_cross_validation(report["cross_validation"])])
+    return "\n\n".join(parts)
 
 
 def of_sizes(title: str, sizes: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -79,27 +79,6 @@ def simulated_differences(report: dict[str, Any]) -> Iterator[tuple[str, int, di
         for second, found in seconds.items():
             for n_users, size in found["sizes"].items():
                 yield f"{kind} lists, {second}", int(n_users), size
-
-
-def of_cross_validation(found: dict[str, Any]) -> list[str]:
-    """Return a table of the comparisons of cross-validated models, and its description."""
-    significance = percent(found["significance"], 0)
-    rows = [
-        (title, percent(share["pooled"]), percent(share["users alone"]))
-        for kind in ("identical", "others")
-        for title, share in found[kind].items()
-    ]
-    headings = (
-        f"cross-validated models told apart at {significance}, which are equally good",
-        "`cross_validate`",
-        "a t-test over users alone",
-    )
-    note = (
-        f"By {found['metric']}, {found['n_users']} users, {found['repetitions']:,} times "
-        f"(± {percent(found['standard_error'])}); `suites/inference/cross.py` says what a lucky "
-        "training is."
-    )
-    return [markdown(headings, rows), note]
 
 
 def overall(report: dict[str, Any]) -> str:

@@ -1,14 +1,20 @@
-"""Cross-validations that continue from a folder, and folders that they refuse."""
+"""Cross-validations that continue from a folder, and folders that raise an error."""
 
-import shutil
-from functools import partial
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 
+import cross_cases
 import pytest
 from cross_cases import METRICS, MODELS, content, cross, folds, same
 from failing import full, interrupted_at
-from killed import run_killed
-from raising import raises
+from implicit.nearest_neighbours import BM25Recommender, CosineRecommender
+from raising import raises, warns
+from systems import need_posix
 
 import sparse_eval as se
 import sparse_eval.jobs.cross_validate as cross_validate
@@ -29,9 +35,9 @@ def trained(monkeypatch):
     """Collect the factors and the seed of each training."""
     calls = []
 
-    def counted(train, **options):
-        calls.append((options["factors"], options["seed"]))
-        return se.train_als(train, **options)
+    def counted(train, *, seed, **options):
+        calls.append((options["factors"], seed))
+        return se.train_als(train, seed=seed, **options)
 
     monkeypatch.setattr(cross_validate, "train_als", counted)
     return calls
@@ -40,13 +46,14 @@ def trained(monkeypatch):
 def test_a_folder_has_the_same_numbers(whole):
     cv, out = whole
     assert same(cv, cross())
-    assert same(se.CrossValidation.load(str(out)), cv)
-    names = {path.name for path in out.iterdir()} - {".lock"}
-    assert len(names) == 9
-    assert {"cross_validation.jsonl", "als 6%2F%CE%B1=1-fold-2-seed-3"} < names
-    run = se.Evaluation.load(out / "als2-fold-2-seed-3")
-    assert run.about["model"] == "als2"
-    assert run["ndcg@5"] == cv.table["ndcg@5"][5]
+    assert [*content(out)] == ["cross_validation.jsonl"]
+    text = (out / "cross_validation.jsonl").read_text(encoding="utf-8")
+    lines = [json.loads(line) for line in text.splitlines()]
+    slots = [line["slot"] for line in lines]
+    assert slots[:3] == ["inputs", "fold 1", "als2, fold 1, seed 0"]
+    assert len(slots) == 1 + 2 + 8
+    assert lines[2]["means"]["ndcg@5"] == cv.table["ndcg@5"][0]
+    assert lines[2]["parameters"] == MODELS["als2"]
 
 
 def test_finished_runs_are_not_repeated(whole, tmp_path, trained):
@@ -57,69 +64,91 @@ def test_finished_runs_are_not_repeated(whole, tmp_path, trained):
     assert content(out) == before
     with interrupted_at(cross_validate, "train_als", 6):
         cross(out=tmp_path)
-    with raises(InvalidFileError):
-        se.CrossValidation.load(tmp_path)
     assert same(cross(out=tmp_path), cv)
-    assert trained == [(2, 0), (2, 1), (6, 0), (6, 1), (2, 2), (2, 3), (6, 2), (6, 3)]
+    of_fold = [(2, 0), (2, 1), (6, 0), (6, 1)]
+    assert trained == [(n, seed + shift) for shift in (0, 1000) for n, seed in of_fold]
     assert content(tmp_path) == before
 
 
+def test_more_seeds_models_and_folds_add_what_is_missing(whole, tmp_path, trained):
+    options = {"out": tmp_path, "splits": folds(3)}
+    cross(**options | {"splits": folds(3)[:2]}, models={"als2": MODELS["als2"]}, seeds=1)
+    assert trained == [(2, 0), (2, 1000)]
+    assert same(cross(**options), cross(folds(3)))
+    assert len(trained[2:]) == 12 - 2 + 12
+    fewer = cross(**options | {"splits": folds(3)[:1]}, models={"als2": MODELS["als2"]}, seeds=[1])
+    assert fewer.table["seed"].tolist() == [1]
+
+
 KILLED = """
+import os, signal, sys
 from cross_cases import cross
 
-cross(out=Path(sys.argv[1]))
+write, calls, call = os.write, [], int(sys.argv[1])
+
+def killing(file, line):
+    calls.append(line)
+    if len(calls) == call:
+        write(file, line[: len(line) // 2])
+        os.kill(os.getpid(), signal.SIGKILL)
+    return write(file, line)
+
+os.write = killing
+cross(out=sys.argv[2])
 """
 
 
-@pytest.mark.long
 def test_survives_being_killed(whole, tmp_path):
-    """Each run is killed before it moves its n-th file to its place."""
+    """Each run is killed when half of its n-th line is written."""
+    need_posix()
     cv, out = whole
-    for call in (13, 7):
-        run_killed(KILLED, call, tmp_path)
-    assert same(cross(out=tmp_path), cv)
-    assert content(tmp_path) == content(out)
-
-
-@pytest.mark.parametrize("call", [1, 3, 14])
-def test_an_interrupt_at_any_file(whole, tmp_path, call):
-    with interrupted_at(Path, "replace", call):
-        cross(out=tmp_path)
-    assert not list(tmp_path.rglob(".*.*"))  # no temporary file
-    cv, out = whole
-    assert same(cross(out=tmp_path), cv)
+    for call in (1, 4, 3):
+        done = subprocess.run(
+            [sys.executable, "-c", KILLED, str(call), tmp_path],
+            capture_output=True,
+            check=False,
+            cwd=Path(cross_cases.__file__).parent,
+        )
+        assert done.returncode == -signal.SIGKILL, done.stderr
+    with warns():
+        assert same(cross(out=tmp_path), cv)
     assert content(tmp_path) == content(out)
 
 
 def test_a_full_disk_keeps_what_is_there(whole, tmp_path, monkeypatch):
-    write = Path.write_bytes
+    write = os.write
 
-    def fill(path, data):
-        return (full if "als 6" in str(path) else write)(path, data)
+    def fill(file, line):
+        return (full if b"fold 2, seed 1001" in line else write)(file, line)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_bytes", fill)
+        patch.setattr(os, "write", fill)
         with raises(OutputError):
             cross(out=tmp_path)
-    assert (tmp_path / "als2-fold-1-seed-1" / "summary.json").exists()
+    lines = content(tmp_path)["cross_validation.jsonl"]
+    assert content(whole[1])["cross_validation.jsonl"].startswith(lines)
+    assert b"fold 2, seed 1000" in lines
     assert same(cross(out=tmp_path), whole[0])
 
 
 def test_refuses_the_folder_of_another(whole, trained):
     _, out = whole
     before = content(out)
-    changed = folds()
+    changed, held_out = folds(), folds()
     changed[0].train.data[5] += 1
+    held_out[1].validation.data[0] += 1
     for options in (
         {"metrics": "ndcg@5"},
-        {"seeds": 3},
+        {"metrics": [*METRICS, "mrr@5"]},
         {"convention": "rectools"},
         {"metrics": se.Protocol(METRICS, filter_seen=False)},
-        {"models": {"als2": MODELS["als2"]}},
         {"models": MODELS | {"als2": {"factors": 3, "iterations": 2}}},
+        {"models": MODELS | {"als2": lambda train, seed: se.train_als(train, factors=2)}},
         {"splits": changed},
-        {"splits": folds()[:1]},
-        {"splits": [*folds(), folds()[0]]},
+        {"splits": held_out},
+        {"splits": folds(3)},
+        {"splits": folds(seed=1)},
+        {"candidates": [*range(20)]},
     ):
         with raises(InvalidFileError):
             cross(**options, out=out)
@@ -129,49 +158,64 @@ def test_refuses_the_folder_of_another(whole, trained):
             cross(out=out)
     assert trained == []
     assert content(out) == before
+    assert same(cross(metrics=METRICS[::-1], out=out), cross(metrics=METRICS[::-1]))
 
 
-def test_a_damaged_run_is_not_loaded_and_runs_again(whole, tmp_path, trained):
-    cv, out = whole
-    copied = tmp_path / "copied"
-    shutil.copytree(out, copied)
-    # A whole evaluation of another run.
-    one, other = (copied / f"als2-fold-1-seed-{seed}" for seed in (0, 1))
-    shutil.rmtree(one)
-    shutil.copytree(other, one)
+def test_a_changed_line_raises_an_error(whole, tmp_path):
+    path = tmp_path / "cross_validation.jsonl"
+    text = (whole[1] / path.name).read_text(encoding="utf-8")
+    path.write_text(text.replace('"n_users": ', '"n_users": 1', 1), encoding="utf-8")
+    with raises(InvalidFileError, line=3):
+        cross(out=tmp_path)
+
+
+@dataclass
+class Trainer:
+    factors: int
+
+    def __call__(self, train, seed):
+        return se.train_als(train, factors=self.factors, seed=seed)
+
+
+def neighbours(kind):
+    return lambda train: se.train_model(kind(20), train)
+
+
+@pytest.mark.parametrize(
+    "trainers",
+    [
+        (Trainer(4), Trainer(32)),
+        (Trainer(4).__call__, Trainer(32).__call__),
+        (neighbours(CosineRecommender), neighbours(BM25Recommender)),
+    ],
+    ids=["object", "method", "closure"],
+)
+def test_a_changed_function_raises_an_error(tmp_path, trainers):
+    one, other = trainers
+    options = {"metrics": "ndcg@5", "seeds": 1, "out": tmp_path}
+    first = cross(models={"m": one}, **options)
+    before = content(tmp_path)
+    assert same(cross(models={"m": one}, **options), first)
     with raises(InvalidFileError):
-        se.CrossValidation.load(copied)
-    assert same(cross(out=copied), cv)
-    assert trained == [(2, 0)]
-    assert same(se.CrossValidation.load(copied), cv)
-    (copied / "cross_validation.jsonl").unlink()
-    for call in (cross, lambda out: se.CrossValidation.load(out)):
-        with raises(InvalidFileError):
-            call(out=copied)
+        cross(models={"m": other}, **options)
+    assert content(tmp_path) == before
+    both = cross(models={"m": one, "changed": other}, **options)
+    alone = cross(models={"changed": other}, **options | {"out": None})
+    assert both.table[both.table["model"] == "changed"]["ndcg@5"].tolist() == (
+        alone.table["ndcg@5"].tolist()
+    )
 
 
-FACTORS = 2
+def test_one_run_of_each_function_is_repeated(tmp_path):
+    calls = []
 
+    def train(matrix, seed):
+        calls.append(seed)
+        return se.baselines.random(matrix, seed=seed)
 
-def test_functions_are_known_by_what_is_written_in_them(monkeypatch):
-    def identity(function):
-        return cross_validate.read_trainers({"a": function})["a"].identity
-
-    def make(factors):
-        return lambda train, seed: se.train_als(train, factors=factors, seed=seed)
-
-    def by_global(train, seed):
-        return se.train_als(train, factors=FACTORS, seed=seed)
-
-    assert identity(make(2)) == identity(make(2))
-    for one, other in (
-        (make(2), make(3)),
-        (lambda t, s: (t, s, 2), lambda t, s: (t, s, 4)),
-        (lambda t, s, f=2: (t, s, f), lambda t, s, f=3: (t, s, f)),
-        (lambda t, s, *, f=2: (t, s, f), lambda t, s, *, f=3: (t, s, f)),
-        [partial(lambda t, s, f: 0, f=f) for f in ([1, {"a": 2}], [1, {"a": 3}])],
-    ):
-        assert identity(one) != identity(other)
-    before = identity(by_global)
-    monkeypatch.setitem(globals(), "FACTORS", 3)
-    assert identity(by_global) != before
+    cv = cross(models={"random": train}, out=tmp_path)
+    assert calls == [0, 1, 1000, 1001]
+    assert same(cross(models={"random": train}, out=tmp_path), cv)
+    assert calls[4:] == [0]
+    cross(models={"random": train}, seeds=3, out=tmp_path)
+    assert calls[5:] == [0, 2, 1002]
