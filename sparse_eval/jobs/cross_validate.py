@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..core.types import PathLike, SparseInput
+    from ..core.types import Floats, PathLike, SparseInput
     from ..datasets import Interactions
     from ..evaluation.runners import ClientLike
     from ..metrics.request import MetricsLike, Request
@@ -252,7 +252,7 @@ def read_trainers(models: Mapping[str, TrainerLike]) -> dict[str, Trainer]:
 
 
 def _read_trainer(name: str, given: Any) -> Trainer:
-    parameters: dict[str, float] | None = None
+    parameters: dict[str, Any] | None = None
     function = given
     if isinstance(given, Mapping) and given.keys() <= PARAMETERS.keys():
         parameters = {key: check_parameter(key, x) for key, x in given.items()}
@@ -471,7 +471,7 @@ class CrossValidation:
         rows = []
         for name, model in index:
             means = self._fold_means(name).loc[model].dropna()
-            mean, error, freedom = _distance(means, self._ratio)
+            mean, error, freedom = _distance(means.to_numpy(), self._ratio)
             ends = self.request.range_of(self.names.index(name))
             interval = interval_around(mean, error, freedom, level, "t").within(mean, ends)
             rows.append((mean, means.std(), interval.low, interval.high, len(means)))
@@ -527,8 +527,8 @@ class CrossValidation:
         chosen, _ = shared_metrics({"the cross-validation": self}, metrics)
         margins = parse_margins(margin, chosen)
         table = pd.DataFrame(
-            self._compare_pair(name, *pair, level, margins.get(name))
-            for name, pair in product(chosen, combinations(self.models, 2))
+            self._compare_pair(name, a, b, level, margins.get(name))
+            for name, (a, b) in product(chosen, combinations(self.models, 2))
         )
         p = correct(table["p"].to_numpy(), correction)
         higher = table["metric"].map(self._higher_is_better).to_numpy()
@@ -545,11 +545,11 @@ class CrossValidation:
         self, name: str, a: str, b: str, level: float, margin: Margin | None
     ) -> dict[str, Any]:
         """Return the row of a metric and two models, without corrections."""
-        pair = self._fold_means(name).loc[[a, b]].dropna(axis=1)
-        mean_b = float(pair.loc[b].mean())
+        one, two = self._fold_means(name).loc[[a, b]].dropna(axis=1).to_numpy()
+        mean_b = _mean(two)
 
         def distance(factor: float) -> Distance:
-            return _distance(pair.loc[a] - factor * pair.loc[b], self._ratio)
+            return _distance(one - factor * two, self._ratio)
 
         difference = distance(1.0)
         interval = interval_around(*difference, level, "t")
@@ -557,12 +557,12 @@ class CrossValidation:
             "metric": name,
             "a": a,
             "b": b,
-            "mean_a": float(pair.loc[a].mean()),
+            "mean_a": _mean(one),
             "mean_b": mean_b,
             "difference": difference[0],
             "ci_low": interval.low,
             "ci_high": interval.high,
-            "n_folds": pair.shape[1],
+            "n_folds": len(one),
             "p": two_sided(*difference),
         }
         if margin is not None:
@@ -596,15 +596,21 @@ class CrossValidation:
 
     def _as_text(self, style: str) -> str:
         rows = []
-        for (name, model), row in self.summary().iterrows():
+        for row in self.summary().reset_index().to_dict("records"):
             mean, *ends = numbers(row["mean"], row["ci_low"], row["ci_high"])
-            rows.append([name, model, mean or "none", " to ".join(ends) if ends[0] else "none"])
+            interval = " to ".join(ends) if ends[0] else "none"
+            rows.append([row["metric"], row["model"], mean or "none", interval])
         headings = ["metric", "model", "mean", f"{LEVEL * 100:g} % interval"]
         return text_table(rows, headings, ["left", "left", "decimal", "left"], style)
 
 
-def _distance(values: pd.Series, ratio: float) -> Distance:
+def _distance(values: Floats, ratio: float) -> Distance:
     """Return the mean of the folds' values, its corrected standard error, and its freedom."""
     n = len(values)
-    variance = (1 / n + ratio) * float(values.var()) if n > 1 else math.nan
-    return float(values.mean()), math.sqrt(variance), n - 1
+    variance = (1 / n + ratio) * float(values.var(ddof=1)) if n > 1 else math.nan
+    return _mean(values), math.sqrt(variance), n - 1
+
+
+def _mean(values: Floats) -> float:
+    """Return a mean, NaN without values."""
+    return float(values.mean()) if len(values) else math.nan
