@@ -119,10 +119,10 @@ class Loading:
             )
         with step(f"read {shown(train)} and {shown(held_out)}") as note:
             a, b = with_common_labels(self._load(train), self._load(held_out))
-            note(f"{len(a):,} to train on, {len(b):,} held out")
-            for remark in dict.fromkeys([*a.notes, *b.notes]):
+            holdout = Holdout.from_frames(a, b)
+            for remark in dict.fromkeys([repr(holdout), *a.notes, *b.notes]):
                 note(remark)
-            return a, Holdout.from_frames(a, b)
+        return a, holdout
 
     def _load(self, path: Path) -> Interactions:
         """Read interactions, and show their events a day if they have dates."""
@@ -164,9 +164,7 @@ def _types_of(words: list[str] | None) -> list[str] | dict[str, float] | None:
             with suppress(ValueError):
                 weights[name] = float(number)
     if words and weights and len(weights) < len(words):
-        raise InvalidDataError(
-            "events: give a weight for each type, as buy=5, or for none", argument="events"
-        )
+        raise InvalidDataError("--events: give a weight for each type, as buy=5, or for none")
     return weights or words
 
 
@@ -289,7 +287,7 @@ class Splitting(Events):
                 holdout, "users have too few distinct items for this method and options"
             )
             holdout = self.known(holdout)
-            note(", ".join([describe(holdout), *holdout.remarks()]))
+            note(repr(holdout))
         return holdout
 
     def _cut(self, interactions: Any, seed: int, three_way: bool) -> Holdout:
@@ -448,18 +446,18 @@ class Items:
 
     Parameters
     ----------
-    item_groups
+    groups
         The group of each item: a table with a row for each item and one other column, or columns of
         weights; .npy, or .npz of items × groups.
-    item_vectors
+    vectors
         A vector for each item: a table with columns of numbers, or .npy.
     propensity
         The chance that each item was observed where it is relevant, for weights=ips and snips: a
         table with one other column, or .npy.
     """
 
-    item_groups: Rare[Path | None] = None
-    item_vectors: Rare[Path | None] = None
+    groups: Rare[Annotated[Path | None, option("--item-groups")]] = None
+    vectors: Rare[Annotated[Path | None, option("--item-vectors")]] = None
     propensity: Rare[Path | None] = None
 
     def open(self, tables: Tables, lists: Path) -> ItemData:
@@ -471,14 +469,14 @@ class Items:
             """Return an array, a matrix, or a frame by item; a Series of one column unless wide."""
             if path is None or path.suffix == ".npy":
                 return path and open_array(path)
-            if path == self.item_groups and kind_of(path) is Kind.MATRIX:
+            if path == self.groups and kind_of(path) is Kind.MATRIX:
                 return read_sparse(path)
             frame = _by_item(path, tables.item)
             if tables.trec or kind_of(lists) is Kind.RUN:  # whose ids are text
                 frame.index = frame.index.astype(str)
             return frame if wide or len(frame.columns) > 1 else frame.iloc[:, 0]
 
-        groups, vectors = read(self.item_groups), read(self.item_vectors, wide=True)
+        groups, vectors = read(self.groups), read(self.vectors, wide=True)
         return ItemData(groups=groups, vectors=vectors, propensity=read(self.propensity))
 
 
@@ -502,13 +500,6 @@ def with_test(part: Holdout, whole: Holdout) -> Holdout:
     from ..datasets.split import Holdout
 
     return Holdout(part.train, part.validation, whole.users, whole.items, test=whole.validation)
-
-
-def describe(holdout: Holdout) -> str:
-    """Return the number of distinct pairs in each part."""
-    train, validation, test = holdout.train, holdout.validation, holdout.test
-    parts = f"{train.nnz:,} pairs to train on, {validation.nnz:,} pairs held out"
-    return parts if test is None else f"{parts}, {test.nnz:,} pairs for the test"
 
 
 def _check_held_out(holdout: Holdout, reason: str) -> None:

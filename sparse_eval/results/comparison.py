@@ -694,7 +694,8 @@ def _compare_runs(
     if test != "t":
         raise InvalidDataError(
             f"test is {test!r}, which treats users as independent and ignores folds and seeds. "
-            "Compare cross-validated models with test='t'"
+            "Compare cross-validated models with test='t'",
+            argument="test",
         )
     if len(runs.models) < 2:
         raise InvalidDataError("there is only one model; cross-validate two or more to compare")
@@ -710,7 +711,8 @@ def _compare_runs(
     if how == "same" and any(left_out.values()):
         raise InvalidDataError(
             f"the models have different users, and all share {n_users}. Omit "
-            'how="same" to compare on shared users'
+            'how="same" to compare on shared users',
+            argument="how",
         )
     results: list[dict[str, Any]] = []
     for metric, (a, b) in product(chosen, combinations(runs.models, 2)):
