@@ -119,10 +119,10 @@ class Loading:
             )
         with step(f"read {shown(train)} and {shown(held_out)}") as note:
             a, b = with_common_labels(self._load(train), self._load(held_out))
-            holdout = Holdout.from_frames(a, b)
-            for remark in dict.fromkeys([repr(holdout), *a.notes, *b.notes]):
+            note(f"{len(a):,} to train on, {len(b):,} held out")
+            for remark in dict.fromkeys([*a.notes, *b.notes]):
                 note(remark)
-        return a, holdout
+            return a, Holdout.from_frames(a, b)
 
     def _load(self, path: Path) -> Interactions:
         """Read interactions, and show their events a day if they have dates."""
@@ -287,7 +287,7 @@ class Splitting(Events):
                 holdout, "users have too few distinct items for this method and options"
             )
             holdout = self.known(holdout)
-            note(repr(holdout))
+            note(", ".join([describe(holdout), *holdout.remarks()]))
         return holdout
 
     def _cut(self, interactions: Any, seed: int, three_way: bool) -> Holdout:
@@ -500,6 +500,13 @@ def with_test(part: Holdout, whole: Holdout) -> Holdout:
     from ..datasets.split import Holdout
 
     return Holdout(part.train, part.validation, whole.users, whole.items, test=whole.validation)
+
+
+def describe(holdout: Holdout) -> str:
+    """Return the number of distinct pairs in each part."""
+    train, validation, test = holdout.train, holdout.validation, holdout.test
+    parts = f"{train.nnz:,} pairs to train on, {validation.nnz:,} pairs held out"
+    return parts if test is None else f"{parts}, {test.nnz:,} pairs for the test"
 
 
 def _check_held_out(holdout: Holdout, reason: str) -> None:

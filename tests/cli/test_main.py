@@ -21,6 +21,7 @@ from scipy import sparse
 import sparse_eval as se
 from sparse_eval.cli import BUG
 from sparse_eval.cli.terminal import ISSUES
+from sparse_eval.core.threads import thread_count
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.evaluation.dask import check_version
 from sparse_eval.metrics import REGISTRY
@@ -219,6 +220,21 @@ def test_a_number_of_threads_that_numba_refuses_is_no_bug(number):
     assert done.returncode == 2
     assert done.stderr.startswith("error: the environment variable NUMBA_NUM_THREADS")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_threads_are_limited_for_one_command(command, monkeypatch):
+    counts = []
+
+    def fail(*_, **__):
+        counts.append(thread_count(None))
+        raise InvalidDataError("n is wrong", argument="n")
+
+    monkeypatch.setattr("sparse_eval.core.threads.available_cores", lambda *_: 8)
+    monkeypatch.setattr("sparse_eval.datasets.load", fail)
+    for words in ((), ("--threads", 3), ()):
+        found = command("split", "days.csv", "--out", "s", *words)
+        assert found == (2, "", "error: n is wrong (option --n)\n")
+    assert counts == [8, 3, 8]
 
 
 def test_a_command_alone_shows_its_help(command):
