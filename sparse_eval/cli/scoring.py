@@ -30,6 +30,7 @@ from .options import (
     counted,
     csv_text,
     option,
+    path,
     step,
     typed,
 )
@@ -166,7 +167,7 @@ class Parts:
         And the validation part.
     """
 
-    split: Output[Path | None] = None
+    split: Annotated[Path | None, option(parser=path)] = None
     train: Path | None = None
     validation: Path | None = None
 

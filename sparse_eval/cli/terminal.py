@@ -84,12 +84,20 @@ def message_lines(words: list[str]) -> Iterator[None]:
     if [os.environ.get("SPARSE_EVAL_LOG_FORMAT"), *given][-1] == "json" and stream is not None:
         command = next(word for word in [*words, ""] if not word.startswith("-"))
         sys.stderr = cast("TextIO", _JSONLines(stream, command))
+    told: set[str] = set()
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        # Python's own filter forgets what was shown when any code enters `catch_warnings`.
+        if str(message) not in told:
+            told.add(str(message))
+            tell(f"warning: {message}")
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # those for developers
-            warnings.simplefilter("default", UserWarning)
-            warnings.simplefilter("default", RuntimeWarning)
-            warnings.showwarning = lambda message, *_, **__: tell(f"warning: {message}")
+            warnings.simplefilter("always", UserWarning)
+            warnings.simplefilter("always", RuntimeWarning)
+            warnings.showwarning = show
             yield
     finally:
         sys.stderr = stream
