@@ -240,9 +240,9 @@ def score(
     protocol = measuring.of_models()
     bounds = parse_bounds(gate.fail_under, protocol.metrics, measuring.convention)
     paths = list_checkpoints(checkpoint)  # raises for an empty folder before data are read
-    for path in map(Path, checkpoint):
-        if path in paths and not path.exists():
-            raise InvalidFileError("does not exist; correct the path, or leave it out", path)
+    for named in map(Path, checkpoint):
+        if named in paths and not named.exists():
+            raise InvalidFileError("does not exist; correct the path, or leave it out", named)
     several = paths != [Path(checkpoint[0])]
     if several and execution.memory is not None:
         raise InvalidDataError("--memory is for one checkpoint; leave it out, or score one by one")
