@@ -83,6 +83,8 @@ REFUSED = {
     # Models.
     "run missing --model bpr --alpha 1": "--alpha does not apply to --model bpr; leave it out",
     "run missing --model bpr --learning-rate 0": "found 0.0 (option --learning-rate)",
+    "train users --out m.npz --model bpr --factors 2 --iterations 1 -m ndcg@10":
+        "new users cannot be folded into this model",
     "train days.csv --out m.npz --patience 2": "--patience needs --validation, or a folder",
     "train split --out m.npz --model tfidf --patience 2": "--patience is for models that are trai",
     "train split --out m.npz --keep-best": "--keep-best needs checkpoints; name their folder with",
