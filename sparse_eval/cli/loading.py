@@ -16,7 +16,7 @@ from ..inputs.files import naming
 from ..inputs.paths import Kind, kind_of
 from ..inputs.rankings import Ties
 from ..inputs.tables import open_table, to_pandas
-from .options import Rare, check_applies, option, step, typed
+from .options import ItemColumn, Rare, UserColumn, check_applies, option, step, typed
 from .terminal import note
 
 if TYPE_CHECKING:
@@ -41,10 +41,6 @@ class Loading:
     ----------
     format
         adjacency, arrow, csv, json, mind, movielens, npz, parquet or tsv. [by the file name]
-    user
-        Column of users. [recognized]
-    item
-        Column of items. [recognized]
     value
         Column of values; "" for none: every event counts 1. [recognized]
     timestamp
@@ -69,8 +65,8 @@ class Loading:
     """
 
     format: Rare[Annotated[str | None, option("--input-format")]] = None
-    user: str | None = None
-    item: str | None = None
+    user: UserColumn = None
+    item: ItemColumn = None
     value: Rare[str | None] = None
     timestamp: str | None = None
     event: Rare[str | None] = None
@@ -327,10 +323,6 @@ class Tables:
 
     Parameters
     ----------
-    user
-        Tables: column of users. [recognized]
-    item
-        Tables: column of items. [recognized]
     rank
         Tables of lists: column of ranks. [recognized]
     score
@@ -347,8 +339,8 @@ class Tables:
         Read both files in the formats of TREC: a run and qrels, whatever their names.
     """
 
-    user: str | None = None
-    item: str | None = None
+    user: UserColumn = None
+    item: ItemColumn = None
     rank: Rare[str | None] = None
     score: Rare[str | None] = None
     gain: Rare[str | None] = None

@@ -125,6 +125,9 @@ Output: TypeAlias = Annotated[T, option(parser=path)]
 
 Seed: TypeAlias = Annotated[int, option(help="Random seed.", min=0)]
 
+UserColumn: TypeAlias = Annotated[str | None, option(help="Column of users. [recognized]")]
+ItemColumn: TypeAlias = Annotated[str | None, option(help="Column of items. [recognized]")]
+
 Metrics: TypeAlias = Annotated[list[str] | None, option("--metric", "-m")]
 
 AllowSeen: TypeAlias = Annotated[
