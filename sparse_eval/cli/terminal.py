@@ -134,7 +134,7 @@ def note(text: str) -> None:
 
 @contextmanager
 def signals_as_interrupts() -> Iterator[list[int]]:
-    """Raise KeyboardInterrupt when SIGINT or SIGTERM ends the process, unless it ignores them.
+    """Raise KeyboardInterrupt at SIGINT and SIGTERM, unless the process ignores the signal.
 
     Yields
     ------
