@@ -9,14 +9,14 @@ nothing, so that signals are handled while the commands and their dependencies a
 
 from __future__ import annotations
 
-import os
+import errno
 import shlex
 import sys
 import traceback
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from .terminal import LINE, message_lines, report_interruption, signals_as_interrupts
+from .terminal import LINE, bug_report, message_lines, signals_as_interrupts, tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,11 +30,8 @@ BUG = 70
 #: The exit status if the same command may succeed later, which sysexits.h calls EX_TEMPFAIL.
 TRY_AGAIN = 75
 
-#: Options that print the help.
-_HELP = {"-h", "--help", "--help-all"}
-
-#: The smallest address space, in bytes, that a command needs to start; OpenBLAS needs half of it.
-_LEAST_MEMORY = 400 << 20
+#: Errors of a full disk.
+_FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -45,9 +42,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         words = ["--debug", *(word for word in words if word != "--debug")]
     with signals_as_interrupts() as received, message_lines(words):
         try:
-            from . import messages  # noqa: F401 - while there is memory for it
-
-            _load_openblas()
             from ..core.progress import lines_without_terminal
             from .commands import app
 
@@ -57,52 +51,35 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except BaseException as end:
             done = isinstance(end, SystemExit) and not end.code
             if received and not done:  # compiled modules turn interruptions into ImportError
-                raise SystemExit(report_interruption(end, received)) from None
+                tell("interrupted")
+                raise SystemExit(128 + received[-1]) from None
             if isinstance(end, SystemExit):
-                if isinstance(end.__context__, BrokenPipeError) and _HELP & {*words}:
-                    raise SystemExit(0) from None  # the reader had enough of the help
                 raise
             raise SystemExit(_print_error(end, debug)) from None
-
-
-def _load_openblas() -> None:
-    """Load OpenBLAS first and without threads if the address space is limited, as by ``ulimit -v``.
-
-    If memory is missing while OpenBLAS is loaded, it retries forever. It needs no threads, because
-    products are computed by our kernels or by BLAS in one thread.
-
-    Raises
-    ------
-    MemoryError
-        If there is too little memory for OpenBLAS.
-    """
-    try:
-        import resource
-    except ImportError:  # on Windows
-        return
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if limit == resource.RLIM_INFINITY:
-        return
-    if limit < _LEAST_MEMORY:
-        raise MemoryError
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    import scipy.linalg.blas  # noqa: F401
 
 
 def _print_error(error: BaseException, debug: bool) -> int:
     """Print the error, and return the exit status."""
     from ..errors import SparseEvalError, WorkerError
-    from .messages import FULL, bug_report, lacks_memory, message_of
-    from .terminal import tell
 
-    expected = isinstance(error, SparseEvalError | OSError | UnicodeEncodeError)
-    is_bug = not expected and not lacks_memory(error)
+    is_bug = not isinstance(error, SparseEvalError | OSError | MemoryError | UnicodeEncodeError)
     with suppress(OSError):  # where standard error is full, the status has to do
         if debug or is_bug:
             tell("".join(traceback.format_exception(error)).strip())
-        tell(bug_report(error) if is_bug else f"error: {message_of(error)}")
+        tell(bug_report(error) if is_bug else f"error: {_message(error)}")
     cause = error.__cause__ if isinstance(error, SparseEvalError) else error
-    passes = isinstance(cause, TimeoutError) or (isinstance(cause, OSError) and cause.errno in FULL)
+    passes = isinstance(cause, TimeoutError) or (
+        isinstance(cause, OSError) and cause.errno in _FULL
+    )
     if isinstance(error, WorkerError):
         passes = error.may_pass
     return BUG if is_bug else TRY_AGAIN if passes else 2
+
+
+def _message(error: BaseException) -> str:
+    """Return the message of an error in one line, with the option that it is about."""
+    if isinstance(error, MemoryError):
+        return "not enough memory"
+    if isinstance(error, UnicodeEncodeError):  # of a system whose output is no UTF-8
+        return f"{error}; set PYTHONIOENCODING=utf-8"
+    return " ".join([*str(error).splitlines(), *getattr(error, "__notes__", [])])

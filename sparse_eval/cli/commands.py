@@ -14,7 +14,7 @@ from ..errors import InvalidDataError
 from .comparing import compare, report
 from .options import Execution, Printing, counted, declare
 from .scoring import evaluate, recommend, score
-from .terminal import echo, leaves
+from .terminal import echo
 from .training import demo, run, split, train, tune
 
 if TYPE_CHECKING:
@@ -120,7 +120,6 @@ def compile_ahead(execution: Execution) -> None:
     """
     from ..models.compile import compile_kernels
 
-    leaves("kernels compiled so far are kept; the same command compiles the others")
     folder, processor, n_compiled = compile_kernels()
     echo(f"compiled {counted(n_compiled, 'kernel')} for {processor}; all are in {folder}")
 

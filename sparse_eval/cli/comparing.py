@@ -15,7 +15,17 @@ from ..results.decisions import Margin
 from ..results.intervals import LEVEL
 from .loading import check_inputs_are_kept
 from .nightly import fail_if_last_is_worse, parse_by_metric
-from .options import Execution, Output, Printing, Progress, counted, option, step, typed
+from .options import (
+    Execution,
+    Metrics,
+    Output,
+    Printing,
+    Progress,
+    counted,
+    option,
+    step,
+    typed,
+)
 from .terminal import echo, tell
 
 if TYPE_CHECKING:
@@ -53,7 +63,7 @@ class Pairing:
         one metric: ndcg@10=1%; repeatable. Adds a verdict: better, worse, equivalent or not shown.
     """
 
-    metrics: Annotated[list[str] | None, option("--metric", "-m")] = None
+    metrics: Metrics = None
     test: Literal["t", "wilcoxon", "permutation"] = "t"
     correction: Literal["holm", "bonferroni", "bh", "none"] = "holm"
     how: Annotated[Literal["intersection", "same"], option("--users")] = "intersection"

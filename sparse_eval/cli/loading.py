@@ -16,7 +16,7 @@ from ..inputs.files import naming
 from ..inputs.paths import Kind, kind_of
 from ..inputs.rankings import Ties
 from ..inputs.tables import open_table, to_pandas
-from .options import Rare, check_applies, option, step, typed
+from .options import ItemColumn, Rare, UserColumn, check_applies, option, step, typed
 from .terminal import note
 
 if TYPE_CHECKING:
@@ -41,10 +41,6 @@ class Loading:
     ----------
     format
         adjacency, arrow, csv, json, mind, movielens, npz, parquet or tsv. [by the file name]
-    user
-        Column of users. [recognized]
-    item
-        Column of items. [recognized]
     value
         Column of values; "" for none: every event counts 1. [recognized]
     timestamp
@@ -69,8 +65,8 @@ class Loading:
     """
 
     format: Rare[Annotated[str | None, option("--input-format")]] = None
-    user: str | None = None
-    item: str | None = None
+    user: UserColumn = None
+    item: ItemColumn = None
     value: Rare[str | None] = None
     timestamp: str | None = None
     event: Rare[str | None] = None
@@ -164,9 +160,7 @@ def _types_of(words: list[str] | None) -> list[str] | dict[str, float] | None:
             with suppress(ValueError):
                 weights[name] = float(number)
     if words and weights and len(weights) < len(words):
-        raise InvalidDataError(
-            "events: give a weight for each type, as buy=5, or for none", argument="events"
-        )
+        raise InvalidDataError("--events: give a weight for each type, as buy=5, or for none")
     return weights or words
 
 
@@ -329,10 +323,6 @@ class Tables:
 
     Parameters
     ----------
-    user
-        Tables: column of users. [recognized]
-    item
-        Tables: column of items. [recognized]
     rank
         Tables of lists: column of ranks. [recognized]
     score
@@ -349,8 +339,8 @@ class Tables:
         Read both files in the formats of TREC: a run and qrels, whatever their names.
     """
 
-    user: str | None = None
-    item: str | None = None
+    user: UserColumn = None
+    item: ItemColumn = None
     rank: Rare[str | None] = None
     score: Rare[str | None] = None
     gain: Rare[str | None] = None
@@ -448,18 +438,18 @@ class Items:
 
     Parameters
     ----------
-    item_groups
+    groups
         The group of each item: a table with a row for each item and one other column, or columns of
         weights; .npy, or .npz of items × groups.
-    item_vectors
+    vectors
         A vector for each item: a table with columns of numbers, or .npy.
     propensity
         The chance that each item was observed where it is relevant, for weights=ips and snips: a
         table with one other column, or .npy.
     """
 
-    item_groups: Rare[Path | None] = None
-    item_vectors: Rare[Path | None] = None
+    groups: Rare[Annotated[Path | None, option("--item-groups")]] = None
+    vectors: Rare[Annotated[Path | None, option("--item-vectors")]] = None
     propensity: Rare[Path | None] = None
 
     def open(self, tables: Tables, lists: Path) -> ItemData:
@@ -471,14 +461,14 @@ class Items:
             """Return an array, a matrix, or a frame by item; a Series of one column unless wide."""
             if path is None or path.suffix == ".npy":
                 return path and open_array(path)
-            if path == self.item_groups and kind_of(path) is Kind.MATRIX:
+            if path == self.groups and kind_of(path) is Kind.MATRIX:
                 return read_sparse(path)
             frame = _by_item(path, tables.item)
             if tables.trec or kind_of(lists) is Kind.RUN:  # whose ids are text
                 frame.index = frame.index.astype(str)
             return frame if wide or len(frame.columns) > 1 else frame.iloc[:, 0]
 
-        groups, vectors = read(self.item_groups), read(self.item_vectors, wide=True)
+        groups, vectors = read(self.groups), read(self.vectors, wide=True)
         return ItemData(groups=groups, vectors=vectors, propensity=read(self.propensity))
 
 

@@ -4,7 +4,7 @@ This module also has the groups of most commands: execution and printing of resu
 
 A group is a dataclass, whose methods use the values. The docstring of the command or group has the
 help of each option, its annotation the rest. A field has the name of the argument that it sets in
-Python, so that messages about arguments can name the option.
+Python, so that an error about an argument can name the option.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import csv
 import dataclasses
 import inspect
 import json
-import os
 import re
 import shutil
 import sys
@@ -42,10 +41,10 @@ import typer
 from ..core.arguments import check_bytes
 from ..core.files import as_path
 from ..core.formatting import records, text_of_frame
-from ..errors import InvalidDataError
+from ..core.threads import limit_threads
+from ..errors import InvalidDataError, SparseEvalError
 from ..inputs.files import is_uri
-from .messages import FLAGS
-from .terminal import LINE, QUIET, echo, leaves, note
+from .terminal import LINE, QUIET, echo, note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,10 +54,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_THREADS = "OMP_NUM_THREADS"
-
-#: The fields whose options are typed; others are set by the environment, or have their defaults.
-_TYPED: ContextVar[set[str]] = ContextVar("_TYPED", default=set())  # noqa: B039 - never changed
+#: The options that are typed on the command line, by their fields. Others are set by the
+#: environment, or have their defaults.
+_TYPED: ContextVar[dict[str, str]] = ContextVar("_TYPED")
 
 
 def typed(*names: str) -> list[str]:
@@ -66,15 +64,21 @@ def typed(*names: str) -> list[str]:
 
     Typed options replace contradicting options of the environment.
     """
-    return [FLAGS.get()[name] for name in names if name in _TYPED.get()]
+    return [_TYPED.get()[name] for name in names if name in _TYPED.get()]
 
 
 def check_applies(names: Iterable[str], known: Iterable[str], choice: str) -> None:
     """Raise if an option is typed that is not among those known to a choice, as ``--model bpr``."""
-    flags = FLAGS.get()
     for flag in typed(*sorted({*names} - {*known})):
-        has = ", ".join(flags[name] for name in known if name in flags) or "no options"
-        raise InvalidDataError(f"{flag} does not apply to {choice}, which has {has}")
+        raise InvalidDataError(f"{flag} does not apply to {choice}; leave it out")
+
+
+def _checked(value: Callable[[], T]) -> T:
+    """Return the value of an option, or raise an error to which typer adds the option."""
+    try:
+        return value()
+    except InvalidDataError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def path(word: str | Path) -> Path:
@@ -82,17 +86,12 @@ def path(word: str | Path) -> Path:
 
     Help texts call such words by the name of this function.
     """
-    try:
-        return as_path(word)
-    except InvalidDataError as error:
-        raise typer.BadParameter(str(error)) from None
+    return _checked(lambda: as_path(word))
 
 
-def folder(word: str | Path) -> Path:
-    """Return the path of a folder to read, which standard input cannot be."""
-    if str(word) == "-":
-        raise typer.BadParameter("a folder is expected; standard input, -, can only be a file")
-    return path(word)
+def number_of_bytes(text: str) -> int:
+    """Return a number of bytes, or raise before any work is done."""
+    return _checked(lambda: check_bytes("memory", text))
 
 
 def file(word: str | Path) -> Any:
@@ -113,14 +112,6 @@ def file(word: str | Path) -> Any:
     return copy
 
 
-def number_of_bytes(text: str) -> int:
-    """Return a number of bytes, or raise before any work is done."""
-    try:
-        return check_bytes("--memory", text)
-    except InvalidDataError as error:
-        raise typer.BadParameter(str(error)) from None
-
-
 def option(*names: str, **settings: Any) -> dict[str, Any]:
     """Return arguments of `typer.Option`; without names, the field names the option."""
     return {"param_decls": names, **settings} if names else settings
@@ -133,6 +124,22 @@ Rare: TypeAlias = Annotated[T, option(hidden=True)]
 Output: TypeAlias = Annotated[T, option(parser=path)]
 
 Seed: TypeAlias = Annotated[int, option(help="Random seed.", min=0)]
+
+UserColumn: TypeAlias = Annotated[str | None, option(help="Column of users. [recognized]")]
+ItemColumn: TypeAlias = Annotated[str | None, option(help="Column of items. [recognized]")]
+
+Metrics: TypeAlias = Annotated[list[str] | None, option("--metric", "-m")]
+
+AllowSeen: TypeAlias = Annotated[
+    bool, option(help="What users have seen may be recommended again, and is a candidate.")
+]
+
+#: A folder for an evaluation.
+ResultFolder: TypeAlias = Output[
+    Annotated[
+        Path | None, option(help="Folder for summary.json and per_user.csv; created if missing.")
+    ]
+]
 
 
 @dataclass(frozen=True)
@@ -156,16 +163,13 @@ class Execution:
     @contextmanager
     def applied(self) -> Iterator[None]:
         """Apply the options to the commands of a block."""
-        quiet, before = QUIET.set(self.quiet), os.environ.get(_THREADS)
-        if self.threads is not None:
-            os.environ[_THREADS] = str(self.threads)  # which our threads and OpenMP's respect
+        quiet = QUIET.set(self.quiet)
+        limit_threads(self.threads)
         try:
             yield
         finally:
+            limit_threads(None)
             QUIET.reset(quiet)
-            os.environ.pop(_THREADS, None)
-            if before is not None:
-                os.environ[_THREADS] = before
 
 
 @dataclass(frozen=True)
@@ -355,17 +359,26 @@ def declare(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(context: typer.Context, **values: Any) -> None:
         sources = {field: context.get_parameter_source(name) for field, name in options.items()}
-        _TYPED.set({field for field, one in sources.items() if one and one.name == "COMMANDLINE"})
-        FLAGS.set(flags)
+        _TYPED.set(
+            {
+                field: flags[field]
+                for field, source in sources.items()
+                if source is not None and source.name == "COMMANDLINE"
+            }
+        )
         made = {}
-        with ExitStack() as stack:
-            for name, (group, names) in groups.items():
-                given = {field: values[place] for field, place in names.items()}
-                made[name] = group(**given) if group else given[name]
-                if hasattr(made[name], "applied"):
-                    stack.enter_context(made[name].applied())
-            command(**made)
-        leaves("the command was done, and everything is kept")
+        try:
+            with ExitStack() as stack:
+                for name, (group, names) in groups.items():
+                    given = {field: values[place] for field, place in names.items()}
+                    made[name] = group(**given) if group else given[name]
+                    if hasattr(made[name], "applied"):
+                        stack.enter_context(made[name].applied())
+                command(**made)
+        except SparseEvalError as error:
+            if error.argument in flags:
+                error.add_note(f"(option {flags[error.argument]})")
+            raise
 
     declared |= {"all": (bool, _HELP_ALL), "context": (typer.Context, inspect.Parameter.empty)}
     run.__doc__ = text

@@ -18,20 +18,23 @@ from ..results.saving import SUMMARY, read_summary
 from .loading import Items, Loading, Tables, check_inputs_are_kept, is_split
 from .nightly import Gate, Records, fail_if_under, parse_bounds
 from .options import (
+    AllowSeen,
     Evaluating,
+    Metrics,
     Output,
     Printing,
     Progress,
     Rare,
+    ResultFolder,
     Row,
     counted,
     csv_text,
-    folder,
     option,
+    path,
     step,
     typed,
 )
-from .terminal import echo, leaves, note, tell
+from .terminal import echo, note, tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,8 +58,6 @@ class Measuring:
         Metrics; repeatable. [the usual ones at 5, 10 and 20]
     convention
         Count as another library, as trec_eval.
-    allow_seen
-        What users have seen may be recommended again, and is a candidate.
     judged_only
         Leave items that the validation data do not store, as gain or zero, out of the lists.
     """
@@ -67,9 +68,9 @@ class Measuring:
         "mrr@20"
     )
 
-    metrics: Annotated[list[str] | None, option("--metric", "-m")] = None
+    metrics: Metrics = None
     convention: str | None = None
-    allow_seen: Rare[bool] = False
+    allow_seen: Rare[AllowSeen] = False
     judged_only: Rare[bool] = False
 
     def protocol(self, *, averaged: bool = False, **rules: Any) -> Protocol:
@@ -166,7 +167,7 @@ class Parts:
         And the validation part.
     """
 
-    split: Annotated[Path | None, option(parser=folder)] = None
+    split: Annotated[Path | None, option(parser=path)] = None
     train: Path | None = None
     validation: Path | None = None
 
@@ -230,9 +231,6 @@ def score(
         Several models: how many may fail to be scored. The exit status is 1 if more of them, or
         all, fail.
     """
-    import pandas as pd
-
-    from ..jobs.ledger import TABLE
     from ..jobs.scoring import parse_monitored
     from ..jobs.sweep import list_checkpoints, saved_evaluations, sweep
     from ..models.checkpoints import read_checkpoint
@@ -242,9 +240,9 @@ def score(
     protocol = measuring.of_models()
     bounds = parse_bounds(gate.fail_under, protocol.metrics, measuring.convention)
     paths = list_checkpoints(checkpoint)  # raises for an empty folder before data are read
-    for path in map(Path, checkpoint):
-        if path in paths and not path.exists():
-            raise InvalidFileError("does not exist; correct the path, or leave it out", path)
+    for named in map(Path, checkpoint):
+        if named in paths and not named.exists():
+            raise InvalidFileError("does not exist; correct the path, or leave it out", named)
     several = paths != [Path(checkpoint[0])]
     if several and execution.memory is not None:
         raise InvalidDataError("--memory is for one checkpoint; leave it out, or score one by one")
@@ -269,30 +267,16 @@ def score(
         return
 
     request, monitored = parse_monitored(protocol, monitor, among=among is not None)
-
-    def show(table: pd.DataFrame, saved: dict[str, Path]) -> list[Row]:
-        """Print and return the rows of the checkpoints that are given."""
-        given = table[table["file"].isin([*map(shown, paths)])]
-        return _print_sweep(given, request.names, str(monitored), saved, printing)
-
-    if out is None:
-        leaves("no results are saved; with --out FOLDER, a command can be continued")
-    else:
-        leaves(f"repeat the command to continue from {out / TABLE}")
     with recording.folder(out) as kept:
         with step("score") as done:
-            try:
-                table = sweep(
-                    paths, holdout, protocol, out=kept, save=kept is not None,
-                    monitor=monitor, candidates=among, client=client, progress=execution.bars,
-                )  # fmt: skip
-            except KeyboardInterrupt:
-                if out is not None and (out / TABLE).exists():
-                    show(pd.read_csv((out / TABLE).absolute()), saved_evaluations(out))
-                raise
+            table = sweep(
+                paths, holdout, protocol, out=kept, save=kept is not None,
+                monitor=monitor, candidates=among, client=client, progress=execution.bars,
+            )  # fmt: skip
             done(counted(len(paths), "checkpoint"))
         saved = {} if kept is None else saved_evaluations(kept)
-        rows = show(table, saved)
+        given = table[table["file"].isin([*map(shown, paths)])]  # the folder may have others
+        rows = _print_sweep(given, request.names, str(monitored), saved, printing)
         best = next((row for row in rows if row["best"]), None)
         recording.leave_sweep(rows, saved)
     failed = [row for row in rows if row["status"] == "failed"]
@@ -325,7 +309,7 @@ def evaluate(
     per_user: bool = False,
     execution: Evaluating,
     recording: Records,
-    out: Output[Path | None] = None,
+    out: ResultFolder = None,
     gate: Gate,
     printing: Printing,
 ) -> None:
@@ -350,8 +334,6 @@ def evaluate(
         Training data, for metrics that need it: a file of the same kind as the validation data.
     per_user
         Print the values of every user; as csv and json nothing else.
-    out
-        Folder for summary.json and per_user.csv; created if missing.
     """
     from ..evaluation.evaluate import evaluate as evaluate_lists
     from ..metrics import convention_named
@@ -398,7 +380,7 @@ def recommend(
     k: Annotated[int, option("--k", "-k")] = 10,
     users: list[str] | None = None,
     candidates: Candidates = None,
-    allow_seen: bool = False,
+    allow_seen: AllowSeen = False,
     execution: Progress,
     out: Output[Path | None] = None,
     printing: Printing,
@@ -418,8 +400,6 @@ def recommend(
         Items for each user.
     users
         Ids of users, separated by commas; repeatable. [all]
-    allow_seen
-        What users have seen may be recommended again.
     out
         A file for the table: .csv, .parquet or .jsonl (JSON lines).
     """

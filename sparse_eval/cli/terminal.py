@@ -1,4 +1,4 @@
-"""Output of commands on a terminal, and their end by Ctrl-C and SIGTERM: finished work is kept.
+"""Output of commands on a terminal, and their end by Ctrl-C and SIGTERM.
 
 Ids that are printed cannot control the terminal. Handlers of signals and standard error belong to
 the process, so only the command line replaces them, while a command runs.
@@ -9,12 +9,12 @@ from __future__ import annotations
 import io
 import json
 import os
+import platform
 import re
 import signal
 import sys
-import traceback
 import warnings
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from threading import current_thread, main_thread
@@ -23,9 +23,12 @@ from typing import TYPE_CHECKING, cast
 from ..core.messages import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from types import FrameType
     from typing import TextIO
+
+#: The issue tracker, as pyproject.toml has it.
+ISSUES = "https://github.com/sparse-eval/sparse_eval/issues"
 
 #: The command line.
 LINE: ContextVar[str] = ContextVar("LINE")
@@ -84,6 +87,7 @@ def message_lines(words: list[str]) -> Iterator[None]:
     told: set[str] = set()
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
+        # Python's own filter forgets what was shown when any code enters `catch_warnings`.
         if str(message) not in told:
             told.add(str(message))
             tell(f"warning: {message}")
@@ -128,24 +132,9 @@ def note(text: str) -> None:
         tell(text)
 
 
-#: The signals that end a command, unless its parent process ignores them.
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-#: Describes the work that an interruption would leave now.
-_left: ContextVar[Callable[[], str | None]] = ContextVar("_left")
-
-
-class _Interrupt(KeyboardInterrupt):
-    """A signal that asks the process to end.
-
-    If a KeyboardInterrupt itself passes through ``exec`` or ``eval``, which many imports call,
-    Python ends its process with SIGINT, regardless of the exit status.
-    """
-
-
 @contextmanager
 def signals_as_interrupts() -> Iterator[list[int]]:
-    """Raise KeyboardInterrupt when a signal asks the process to end.
+    """Raise KeyboardInterrupt at SIGINT and SIGTERM, unless the process ignores the signal.
 
     Yields
     ------
@@ -153,50 +142,36 @@ def signals_as_interrupts() -> Iterator[list[int]]:
         The signals received so far.
     """
     received: list[int] = []
-    is_over = False
-    leaves(None)
 
     def interrupt(number: int, _: FrameType | None) -> None:
         received.append(number)
-        if not is_over:
-            raise _Interrupt
+        raise KeyboardInterrupt
 
     replaced = {}
     try:
         if current_thread() is main_thread():  # only this thread may set handlers
-            for number in _SIGNALS:
+            for number in (signal.SIGINT, signal.SIGTERM):
                 if signal.getsignal(number) not in (signal.SIG_IGN, None):
                     replaced[number] = signal.signal(number, interrupt)
         yield received
     finally:
-        is_over = True
         for number, handler in replaced.items():
             signal.signal(number, handler)
 
 
-def leaves(what: str | Callable[[], str | None] | None) -> None:
-    """Describe the work that an interruption leaves from now on: by text or a function of it."""
-    _left.set(what if callable(what) else lambda: what)
+def bug_report(error: BaseException) -> str:
+    """Return the instructions below the traceback of a bug.
 
-
-def report_interruption(end: BaseException, received: list[int]) -> int:
-    """Describe the work that an interrupted command leaves, undisturbed by more signals.
-
-    Unfinished objects at `end` are deleted here, so Python's messages about them are not shown.
-
-    Returns
-    -------
-    int
-        The exit status, as a shell would have it: 130, or 143.
+    They contain versions, but no data and no path; a traceback may contain both.
     """
-    for number in _SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-    error: BaseException | None = end
-    while error is not None:
-        traceback.clear_frames(error.__traceback__)
-        error = error.__context__
-    said = printable(f"interrupted: {_left.get()() or 'nothing is kept'}")
-    with suppress(AttributeError, OSError, ValueError):  # it is closed
-        sys.stderr.write(f"{said}\n")  # without typer, whose import may have been interrupted
-        sys.stderr.flush()
-    return 128 + received[-1]
+    from ..core.versions import library_versions
+
+    versions = library_versions()
+    own = versions.pop("sparse_eval")
+    libraries = ", ".join(f"{name} {number}" for name, number in versions.items())
+    return (
+        f"error: {type(error).__name__} that sparse-eval did not expect: this is a bug in "
+        f"it\nPlease report it: {ISSUES}\nSend the traceback above, the command, and the lines "
+        "below; replace names in paths,\nids and data that are nobody else's business.\n  "
+        f"sparse-eval {own}\n  {libraries}\n  {platform.platform()}"
+    )

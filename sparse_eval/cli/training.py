@@ -17,10 +17,12 @@ from .loading import Events, Splitting, check_inputs_are_kept, files_of_split, i
 from .options import (
     Evaluating,
     Execution,
+    Metrics,
     Output,
     Printing,
     Progress,
     Rare,
+    ResultFolder,
     Seed,
     check_applies,
     counted,
@@ -29,7 +31,7 @@ from .options import (
     typed,
 )
 from .scoring import Candidates, Measuring, score_model
-from .terminal import echo, leaves, note, tell
+from .terminal import echo, note, tell
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix
@@ -113,14 +115,6 @@ class Hyperparameters:
             check_number("learning_rate", self.learning_rate, 0, open_end=True)
         return {name: defaults[name] if value is None else value for name, value in given.items()}
 
-    def check_new_users(self, source: str) -> None:
-        """Raise if `source` holds out users and the model cannot fold them in."""
-        if self.model in ("bpr", "lmf"):
-            raise InvalidDataError(
-                f"{source} holds out users that the model is not trained on, and --model "
-                f"{self.model} cannot fold them in; use als or a model of neighbors"
-            )
-
     def about(self) -> dict[str, Any]:
         """Return the model and the seed of a result, which are saved with it."""
         return {"model": {"class": _FAMILIES[self.model][0], **self.settings()}, "seed": self.seed}
@@ -201,7 +195,7 @@ def run(
     model: Hyperparameters,
     measuring: Measuring,
     execution: Evaluating,
-    out: Output[Path | None] = None,
+    out: ResultFolder = None,
     printing: Printing,
 ) -> None:
     """Split, train a model, recommend and score.
@@ -214,11 +208,7 @@ def run(
         Interactions, or the training part of a ready-made split.
     validation
         The validation part of a ready-made split.
-    out
-        Folder for summary.json and per_user.csv; created if missing.
     """
-    if splitting.how == "users":
-        model.check_new_users("--method users")
     protocol = _begin(model, measuring, out, input, validation)
     if validation is None:
         holdout = splitting.split(splitting.read_wanted(input), model.seed)
@@ -242,7 +232,6 @@ def _begin(
     if out is not None:
         check_inputs_are_kept(inputs, [*files_of_split(out / "split"), out / "model.npz"])
         make_folder(out)
-        leaves(lambda: _left_in(out))
     return protocol
 
 
@@ -266,17 +255,6 @@ def _end(
     trained = model.train(holdout.train, execution.bars, checkpoint)
     ev = score_model(trained, holdout, protocol, execution, lists=out is not None)
     printing.evaluation(ev, out, **origin, **model.about())
-
-
-def _left_in(out: Path) -> str | None:
-    """Describe the work that `demo` and `run` leave in their folder."""
-    split, model = out / "split", out / "model.npz"
-    if not (split / "labels.npz").exists():
-        return None
-    if model.exists():
-        words = f"score {model} --split {split}"
-        return f"{out} has the split and the model; go on with: sparse-eval {words}"
-    return f"{out} has the split; go on with: sparse-eval train {split}"
 
 
 def split(
@@ -307,7 +285,7 @@ def train(
     validation: Path | None = None,
     loading: Events,
     model: Hyperparameters,
-    metrics: Annotated[list[str] | None, option("--metric", "-m")] = None,
+    metrics: Metrics = None,
     patience: int | None = None,
     checkpoints: Output[Path | None] = None,
     keep_best: bool = False,
@@ -368,8 +346,6 @@ def train(
     if holdout is not None and evaluates and "iterations" in settings:
         from ..jobs.train import EvaluationCallback
 
-        if holdout.fold_in is not None:
-            model.check_new_users(str(input))
         callback = EvaluationCallback(
             holdout,
             protocol,
@@ -380,15 +356,6 @@ def train(
             resume=resume,
         )
 
-    def left() -> str | None:
-        if checkpoints is None or not any(checkpoints.glob("[!.]*.npz")):
-            return None
-        if resume:
-            return f"checkpoints so far are in {checkpoints}; repeat the command to continue"
-        score = f"score {checkpoints}" + (f" --split {input}" if Path(input).is_dir() else "")
-        return f"checkpoints so far are in {checkpoints}; compare them with: sparse-eval {score}"
-
-    leaves(left)
     matrix = loading.read_wanted(input).matrix() if holdout is None else holdout.train
     model.train(matrix, execution.bars, out, callback)
 
@@ -464,7 +431,7 @@ def tune(
     monitor
         The metric that decides which iteration and trial is best. [the first]
     """
-    from ..jobs.tune import STUDY, Search
+    from ..jobs.tune import Search
     from ..models.inputs import training_part
 
     search = Search(
@@ -476,20 +443,13 @@ def tune(
         among=candidates is not None,
         seed=seed,
     )
-    study = make_folder(out) / STUDY
-    kept = f"finished trials are in {study}; repeat the command to continue"
-    leaves(lambda: kept if study.exists() else None)
+    make_folder(out)
     parts = _three_parts(input, test, splitting, seed, candidates)
     train, among = training_part(parts), splitting.matrix(candidates)
     with step("tune") as done:
-        try:
-            tuning = search.run(
-                train, parts.validation, parts.test, (among, among), out, execution.bars
-            )
-        except KeyboardInterrupt:
-            if search.study is not None:
-                _print_tuning(search.so_far(), printing)
-            raise
+        tuning = search.run(
+            train, parts.validation, parts.test, (among, among), out, execution.bars
+        )
         done(counted(len(tuning.trials), "trial"))
     _print_tuning(tuning, printing)
     n_failed = int((tuning.trials["status"] == "failed").sum())

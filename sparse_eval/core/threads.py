@@ -33,10 +33,21 @@ _ROOT = Path("/")
 _PROCESS = os.getpid()
 
 
+#: The most threads by default, if the command line limits them.
+_limit: int | None = None
+
+
+def limit_threads(limit: int | None) -> None:
+    """Limit the default number of threads of this process; None lifts the limit."""
+    global _limit
+    _limit = limit
+
+
 def thread_count(num_threads: int | None) -> int:
     """Return the number of threads to use: by default, and for -1, one per available core."""
     if num_threads is None or (isinstance(num_threads, int) and num_threads == -1):
-        return available_cores(os.environ, _ROOT)
+        n_cores = available_cores(os.environ, _ROOT)
+        return n_cores if _limit is None else min(n_cores, _limit)
     return check_whole("num_threads", num_threads, 1)
 
 

@@ -604,7 +604,8 @@ def with_common_labels(*parts: Interactions) -> list[Interactions]:
     if len({part.recognized.get("user") == "line number" for part in parts}) > 1:
         raise InvalidDataError(
             "lines start with the number of items in one file and with a user in another. Load "
-            "each file with counts=True or counts=False"
+            "each file with counts=True or counts=False",
+            argument="counts",
         )
     labels: dict[str, list[Axis]] = {}
     for role in ("users", "items"):

@@ -237,5 +237,6 @@ def _format_of(source: Any, given: str | None) -> str:
         raise InvalidFileError(
             "the name does not show the format. Pass format=, one of " + ", ".join(_FORMATS),
             file.where,
+            argument="format",
         )
     return found

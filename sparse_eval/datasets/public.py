@@ -96,6 +96,7 @@ def load_adjacency(
             "the first number of nearly every line could be a user or the number of its items. "
             "Pass counts= to choose",
             path,
+            argument="counts",
         )
     if counts:
         message = "expected the number of the items at the start"

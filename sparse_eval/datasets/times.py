@@ -72,7 +72,8 @@ class Clock:
                 f"{dates[0]}: the unit of the timestamps is not known (they are no dates from "
                 f"{FIRST_YEAR} to {LAST_YEAR} in any of {', '.join(UNITS)}); pass {dates[0]}= as "
                 "a whole number in their unit, or convert the column to dates with "
-                "pandas.to_datetime(..., unit=)"
+                "pandas.to_datetime(..., unit=)",
+                argument=dates[0],
             )
         return cls(unit)
 

@@ -298,7 +298,8 @@ def _of_tables(
     if others:
         raise InvalidDataError(
             f"{', '.join(others)} cannot be combined with tables, because users "
-            "and items are numbered differently; evaluate matrices"
+            "and items are numbered differently; evaluate matrices",
+            argument=others[0].removeprefix("item_"),
         )
     propensity = KeyedPropensity.of(inputs["propensity"]) if inputs else None
     client = execution.client

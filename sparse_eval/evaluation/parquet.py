@@ -225,7 +225,8 @@ def _naming(*paths: PathLike) -> Iterator[None]:
     except InvalidFileError:
         raise
     except InvalidDataError as error:
-        raise InvalidDataError(f"{', '.join(map(shown, paths))}: {error}") from None
+        message = f"{', '.join(map(shown, paths))}: {error}"
+        raise InvalidDataError(message, argument=error.argument) from None
 
 
 @dataclass(frozen=True)
@@ -402,7 +403,8 @@ class ParquetSource(TableSource):
             raise InvalidDataError(
                 f"the {self.total:,} rows are not sorted by user and would need {n_files:,} "
                 f"temporary files with this memory=; at most {MAX_FILES} are allowed. Sort the "
-                f"tables by {self.columns.recs[0]!r}, or increase memory="
+                f"tables by {self.columns.recs[0]!r}, or increase memory=",
+                argument="memory",
             )
         # A prime number, because whole numbers are dealt out by their remainders, and may all
         # have the same small divisor.

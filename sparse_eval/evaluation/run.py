@@ -108,7 +108,8 @@ def check_values_fit(memory: int, n_users: int, n_metrics: int) -> int:
     if n_bytes > memory // 2:
         raise InvalidDataError(
             f"the values of {n_users:,} users take {n_bytes:,} bytes, more than half of memory="
-            f"{memory:,} bytes; increase memory=, or keep no values with keep='totals'"
+            f"{memory:,} bytes; increase memory=, or keep no values with keep='totals'",
+            argument="memory",
         )
     return n_bytes
 
@@ -159,7 +160,8 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
                 if is_tied:
                     raise InvalidMetricError(
                         f"{plan.metric} has no expectation over tied items; make the lists with "
-                        'ties="item"'
+                        'ties="item"',
+                        argument="ties",
                     )
                 rankings = replace(rankings, gapped_positions=None, last_positions=None)
     if request.uses_judged and not block.knows_judged:

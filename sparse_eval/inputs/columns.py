@@ -176,6 +176,7 @@ def choose_columns(
         if first != role:
             raise InvalidDataError(
                 f"{first} and {role} are both the column {column!r}; name a column for each",
+                argument=role,
                 column=column,
             )
     is_ranked = "rank" in given and not {"rank", "score"} & columns.keys()
@@ -183,7 +184,8 @@ def choose_columns(
         raise InvalidDataError(
             "no column for the rank or score was recognized. The columns are "
             f"{_listed(names)}; choose one with rank= or score=, or add one: frames without ranks "
-            "need a list of items for each user"
+            "need a list of items for each user",
+            argument="rank",
         )
     refused = {_ROLE_OF.get(role, "value") for role, name in given.items() if name is None}
     ignored = [
@@ -228,7 +230,7 @@ def _find(role: str, name: Hashable, names: Sequence[Hashable]) -> Hashable:
         near = get_close_matches(str(name), texts, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         message = f"there is no column {name!r}; the columns are {_listed(names)}{hint}"
-    raise InvalidDataError(f"{role}: {message}", column=name)
+    raise InvalidDataError(f"{role}: {message}", argument=role, column=name)
 
 
 def _with_one_order(
@@ -240,7 +242,9 @@ def _with_one_order(
         return given
     named = [role for role in orders if given[role] not in (None, USUAL)]
     if len(named) == 2:
-        raise InvalidDataError("pass only one of rank= and score=, the column to order by")
+        raise InvalidDataError(
+            "pass only one of rank= and score=, the column to order by", argument="rank"
+        )
     found = {role: _usual(role, names) for role in orders if given[role] is USUAL}
     named += [role for role, columns in found.items() if columns]
     if not named:
@@ -248,7 +252,8 @@ def _with_one_order(
     if all(found.get(role) for role in orders) and "rank" not in names and "score" in names:
         raise InvalidDataError(
             f"{_listed([*found['rank'], *found['score']])} could be the rank or the score; choose "
-            "one with rank= or score="
+            "one with rank= or score=",
+            argument="rank",
         )
     return {role: name for role, name in given.items() if role not in orders or role == named[0]}
 
@@ -266,12 +271,14 @@ def _recognized(role: str, names: Sequence[Hashable]) -> Hashable:
     if len(usual) > 1:
         none = "" if role in _NEEDED else f", or ignore them with {role}=None"
         raise InvalidDataError(
-            f"several columns could be the {role}: {_listed(usual)}. Choose one with {role}={none}"
+            f"several columns could be the {role}: {_listed(usual)}. Choose one with {role}={none}",
+            argument=role,
         )
     if not usual and required:
         raise InvalidDataError(
             f"no column for the {role} was recognized. The columns are {_listed(names)}; choose "
-            f"one with {role}="
+            f"one with {role}=",
+            argument=role,
         )
     return usual[0] if usual else None
 

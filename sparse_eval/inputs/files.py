@@ -174,6 +174,7 @@ def one_format(files: list[File], given: str | None) -> str:
                 "the name has no suffix of a table (.parquet, .csv, .tsv, .jsonl, .arrow, …); "
                 "rename the file, or pass format=",
                 file.where,
+                argument="format",
             )
         if file.format != first:
             raise InvalidFileError(

@@ -298,7 +298,7 @@ def _in_order(values: Any, name: str, n_items: int, labels: Axis | None) -> tupl
 
 
 def written(name: str) -> str:
-    """Return the text of the argument for item data; the command line replaces it by an option."""
+    """Return the text of the argument for item data."""
     return f"items=se.ItemData({name}=…)"
 
 

@@ -155,7 +155,7 @@ def read_rows(
                     except InvalidDataError as error:
                         raise InvalidDataError(
                             f"{error}{columns.remedy(role)}",
-                            argument=error.argument,
+                            argument=error.argument or role,
                             row=error.row,
                             column=error.column,
                         ) from None

@@ -389,7 +389,7 @@ class CsvPart(Part):
                 "pandas.read_csv and pass the frame"
             )
         elif any(name.isdigit() for name in self.schema.names):
-            self.hint = "; if the first line has no names, pass header=False"
+            self.hint = "; if the first line has no names, pass header=False (--no-header)"
 
     def _stream(self) -> Any:
         """Return a stream of UTF-8."""

@@ -65,7 +65,8 @@ def parse_monitored(
     if len(monitored) != 1 or monitored[0] not in request.metrics:
         raise InvalidMetricError(
             f"monitor is {str(monitor)!r}, which is not among the metrics; expected one of "
-            f"{', '.join(request.names)} in monitor="
+            f"{', '.join(request.names)} in monitor=",
+            argument="monitor",
         )
     return request, monitored[0]
 

@@ -21,7 +21,7 @@ from ..core.formatting import as_html, number, plain
 from ..core.hashing import digest_file
 from ..core.messages import warn
 from ..core.progress import progress_bar
-from ..core.threads import one_blas_thread, thread_lock
+from ..core.threads import one_blas_thread, thread_count, thread_lock
 from ..errors import (
     InvalidDataError,
     InvalidFileError,
@@ -220,7 +220,7 @@ def train_model(
     -----
     With the same ``random_state`` ALS and neighbours come out the same with any number of threads.
     The threads of BPR and LMF race each other: give these ``num_threads=1`` for the same factors
-    each time.
+    each time. Otherwise there is one thread for each core that this process may use.
 
     Examples
     --------
@@ -243,8 +243,9 @@ def train_model(
         raise InvalidDataError(f"callback is {callback!r}; expected an EvaluationCallback")
     matrix = open_train(train)
     # implicit asks for BLAS on one thread while it runs its own; the limit ends with the block.
-    # Without the lock of `one_blas_thread`, which no other thread could enter for so long.
-    with threadpool_limits(limits=1, user_api="blas"):
+    # Without the lock of `one_blas_thread`, which no other thread could enter for so long. OpenMP
+    # knows no CPU quota of a container.
+    with threadpool_limits(limits={"blas": 1, "openmp": thread_count(None)}):
         try:
             with np.errstate(all="ignore"):  # reported below
                 if callback is None:

@@ -359,7 +359,9 @@ class Search:
             what, other = "sampler is given", "omit it to try the whole grid"
             if ranged:
                 what, other = f"{ranged[0]} is a range", "list the values of a grid"
-            raise InvalidDataError(f"{what}; set the number of trials with n_trials=, or {other}")
+            raise InvalidDataError(
+                f"{what}; set the number of trials with n_trials=, or {other}", argument="n_trials"
+            )
         if self.sampler is None and not ranged:
             choices = [values.choices for values in self.space.values()]
             self._grid = [dict(zip(self.space, one, strict=True)) for one in product(*choices)]
@@ -621,7 +623,8 @@ def _distribution(name: str, searched: Any) -> Any:
             except ValueError:
                 raise InvalidDataError(
                     f"{name}: {value!r} is not a {label}; expected one, several as in 10,20,40, or "
-                    "a range as in 10:40"
+                    "a range as in 10:40",
+                    argument=name,
                 ) from None
         return check_parameter(name, value)
 
@@ -630,7 +633,8 @@ def _distribution(name: str, searched: Any) -> Any:
         if len(ends) != 2 or not 0 < ends[0] < ends[1]:
             raise InvalidDataError(
                 f"{name}: expected a range LOW:HIGH, log-uniform, with LOW above 0 and below HIGH, "
-                f"or a distribution of Optuna, found {searched!r}"
+                f"or a distribution of Optuna, found {searched!r}",
+                argument=name,
             )
         kind = IntDistribution if name in WHOLE else FloatDistribution
         return kind(low=ends[0], high=ends[1], log=True)

@@ -129,17 +129,20 @@ class Convention:
                 f"{self.library} defines {metric.name} differently: {self.unlike[metric.name]}. "
                 "This is not reproduced; omit convention= for our definition",
                 metric=metric.name,
+                argument="convention",
             )
         if metric.cutoff is not None and metric.name in self.uncut:
             raise InvalidMetricError(
                 f"{self.library} has no cut-off for {metric.name}; use '{metric.name}', or "
-                "omit convention="
+                "omit convention=",
+                argument="convention",
             )
         if self.ideal == "slots" and metric.name in ("ndcg", "idcg") and metric.k > MOST_SLOTS:
             raise InvalidMetricError(
                 f"{metric} needs a cut-off of at most {MOST_SLOTS} with convention={self.name!r}, "
                 "whose ideal list has k items",
                 metric=metric,
+                argument="convention",
             )
 
     def differences(self) -> list[tuple[str, str, str]]:

@@ -143,7 +143,8 @@ def _given_groups(lists: Lists) -> Integers:
     if len(codes) != lists.n_items:  # each item has at least one
         raise InvalidDataError(
             "groups= of se.ItemData puts an item into several groups; reo and rsp are of items "
-            "with one group each"
+            "with one group each",
+            argument="groups",
         )
     return codes
 

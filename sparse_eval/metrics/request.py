@@ -199,17 +199,23 @@ class Request:
         if request.judged_only and "candidates" in request.inputs:
             raise InvalidMetricError(
                 "judged_only=True and candidates= both define the candidates of each user; "
-                "use only one of them"
+                "use only one of them",
+                argument="judged_only",
             )
         for plan in request.plans:
             check_weights(plan.metric, plan.arguments)
             for name in sorted(plan.inputs - request.inputs):
                 missing = _GIVEN.get(name, f"{name}: give {name}=")
-                raise InvalidMetricError(f"{plan.metric} needs {missing}", metric=plan.metric)
+                raise InvalidMetricError(
+                    f"{plan.metric} needs {missing}",
+                    argument=name.removeprefix("item_"),
+                    metric=plan.metric,
+                )
         if "propensity" in request.inputs - request.side_inputs:
             raise InvalidMetricError(
                 "no metric uses the propensity= of se.ItemData; request recall(weights=snips)@10 "
-                "or psp(propensity=given)@10, or omit propensity="
+                "or psp(propensity=given)@10, or omit propensity=",
+                argument="propensity",
             )
         return request
 

@@ -109,7 +109,8 @@ def rows_of_users(users: Any, labels: Axis | None, n_users: int, who_knows: str)
         except InvalidDataError as error:
             raise InvalidDataError(
                 f"{error}; neither the model nor train has ids, so users= must be rows of train. "
-                "To use ids, train with ids, such as Interactions"
+                "To use ids, train with ids, such as Interactions",
+                argument="users",
             ) from None
     if isinstance(users, str | bytes) or not isinstance(users, Iterable):
         raise InvalidDataError(f"users is {users!r}; expected a list of ids, such as [{users!r}]")

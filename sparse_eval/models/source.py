@@ -457,7 +457,8 @@ class ModelSource(RowSource):
         if memory is not None and memory < 2 * fixed:
             raise InvalidDataError(
                 f"memory is {memory:,} bytes, but ranking {n_items:,} items takes "
-                f"{fixed:,} bytes for any number of users. Use memory={2 * fixed} or more"
+                f"{fixed:,} bytes for any number of users. Use memory={2 * fixed} or more",
+                argument="memory",
             )
         n_entries = sum(int(self.sides[name].indptr[-1]) for name in ("train", "validation"))
         if "candidates" in self.sides:

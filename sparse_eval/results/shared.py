@@ -178,7 +178,8 @@ def shared_users(evaluations: Mapping[str, Any], how: str) -> SharedUsers:
                 raise InvalidDataError(
                     f"{names[0]} and {name} have different users: {len(only)} users occur in only "
                     f"one of them (such as {_names(only)}). Evaluate the same users, or compare "
-                    'the shared users with how="intersection"'
+                    'the shared users with how="intersection"',
+                    argument="how",
                 )
         common = common[common.isin(users)]
     if len(common) < 2:

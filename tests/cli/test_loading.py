@@ -33,7 +33,7 @@ def test_separators_and_encodings(command, tmp_path):
     assert se.Holdout.load(tmp_path / "s").users.tolist()[0] == "zoë0"
     status, _, said = command(*words)
     assert status == 2
-    assert "pass --encoding" in said
+    assert "(option --encoding)" in said
     path.write_text("\n".join(lines).replace("^", "\t"))
     words = ("split", path, "--sep", r"\t", "--encoding", "utf-8", "--out", tmp_path / "s")
     assert command(*words)[0] == 0
@@ -44,9 +44,9 @@ def test_errors_about_names_of_columns_name_options(command, tmp_path):
     path.write_text("user,item,rating,plays\n1,2,3,4\n")
     status, _, said = command("split", path, "--out", tmp_path / "s")
     assert status == 2
-    assert 'Choose one with --value, or ignore them with --value ""' in said
+    assert "(option --value)" in said
     path.write_text("user,movie,track\n1,2,3\n")
-    assert "Choose one with --item\n" in command("split", path, "--out", tmp_path / "s")[2]
+    assert "(option --item)\n" in command("split", path, "--out", tmp_path / "s")[2]
 
 
 def test_unreadable_times_can_be_left_out(command, tmp_path):
@@ -63,11 +63,11 @@ def test_unreadable_times_can_be_left_out(command, tmp_path):
         status, _, said = command(*words)
         assert status == 2
         assert "'date' was recognized as the timestamp by its name" in said
-        assert 'or none with --timestamp ""' in said
+        assert "(option --timestamp)" in said
         assert command(*words, "--timestamp", "")[0] == 0
     status, _, said = command(*split, "--method", "last-n", "--timestamp", "")
     assert status == 2
-    assert "load it with --timestamp" in said
+    assert "(option --timestamp)" in said
 
 
 def test_duplicated_and_missing_days_are_shown(command, tmp_path):
@@ -84,7 +84,7 @@ def test_duplicated_and_missing_days_are_shown(command, tmp_path):
         "events a day from 2026-01-01 to 2026-01-04: fewest 0 (2026-01-03), most 12 (2026-01-02)"
     ) in said
     said = command(*split, "--duplicates", "error")[2]
-    assert "Drop them with --duplicates drop, or leave this option out" in said
+    assert "(option --duplicates)" in said
 
 
 def test_types_of_events_have_weights(command, tmp_path):

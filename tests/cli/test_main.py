@@ -20,8 +20,9 @@ from scipy import sparse
 
 import sparse_eval as se
 from sparse_eval.cli import BUG
-from sparse_eval.cli.messages import FLAGS, ISSUES, message_of
-from sparse_eval.errors import InvalidDataError, InvalidFileError, InvalidMetricError, OutputError
+from sparse_eval.cli.terminal import ISSUES
+from sparse_eval.core.threads import thread_count
+from sparse_eval.errors import InvalidDataError
 from sparse_eval.evaluation.dask import check_version
 from sparse_eval.metrics import REGISTRY
 from sparse_eval.models import compile as compiling
@@ -39,14 +40,14 @@ REFUSED = {
     "nonsense": "No such command",
     # Files and folders.
     "run missing.csv": "error: missing.csv: there is no such file",
-    "run bytes.csv": "--encoding, such as",
+    "run bytes.csv": "(option --encoding)",
     "run one.csv --out one.csv": "cannot be used as an output folder",
     "demo --out=": "'--out': the path is empty; name a file, or a folder",
     "train one.csv --out model": "expected a file name that ends in .npz",
     "evaluate recs.parquet none": "error: none: ",
     "score one.csv --split split": "one.csv: ",
     "score none --split split": "none: contains no .npz file",
-    "score m.npz --split -": "'--split': a folder is expected",
+    "score models/a.npz --split -": "-/labels.npz: there is no such file",
     "score m.npz": "m.npz: does not exist",
     "score models/a.npz": "give either --split",
     f"{SCORE} --scheduler tcp://127.0.0.1:9": "tcp://127.0.0.1:9",
@@ -60,28 +61,30 @@ REFUSED = {
     f"{SCORE} --prometheus x.txt": "expected a file name that ends in .prom",
     "recommend models/a.npz days.csv --out recs.txt": "--out is 'recs.txt'; expected .csv",
     "recommend models/a.npz days.csv --users nobody": "the model knows no user 'nobody'",
-    "recommend models/a.npz days.csv -k 0": "error: --k: expected a whole number",
+    "recommend models/a.npz days.csv -k 0": "error: k: expected a whole number of at least 1, "
+        "found 0 (option --k)",
     # Splits.
     "run one.csv --user users": "did you mean 'user'",
-    "run one.csv --counts": "--counts: the format csv does not use this option",
+    "run one.csv --counts": "leave it out (option --counts)",
+    "run one.csv --input-format xml": "found 'xml' (option --input-format)",
     "run one.csv --n 2": "--n does not apply to --method random",
     "run one.csv one.csv --fraction 0": "two files are a split already",
     "run one.csv one.csv --min-value 2": "--min-value applies before interactions are split",
-    "run one.csv --method last-n": "load it with --timestamp, or use --method random",
+    "run one.csv --method last-n": "load it with timestamp=, or use split.random (option --time",
     "run one.csv --method leave-k-out": "nothing is held out",
     "run missing --seed -1": "'--seed'",
-    "split one.csv --out s --fraction 2": "error: --fraction: expected",
-    f"{SPLIT} --at 14.11.2019": "error: --at: expected a date such as '2019-11-14'",
-    f"{SPLIT} --at {'1' * 4301}": "error: --at: expected a date such as '2019-11-14'",
-    f"{SPLIT} --at 2019-11-14 --gap soon": "error: --gap: expected a duration such as '7D'",
-    f"{SPLIT} --at 2019-11-14 --fraction 0.1": "--fraction: cannot be combined with --at; ",
+    "split one.csv --out s --fraction 2": "found 2.0 (option --fraction)",
+    f"{SPLIT} --at 14.11.2019": "(option --at)",
+    f"{SPLIT} --at {'1' * 4301}": "(option --at)",
+    f"{SPLIT} --at 2019-11-14 --gap soon": "(option --gap)",
+    f"{SPLIT} --at 2019-11-14 --fraction 0.1": "pass one of them (option --fraction)",
     f"{SPLIT} --test-at 2019-11-13": "--test-at needs --at, where the validation part begins",
-    f"{SPLIT} --at 2019-11-14 --timestamp day": "pass --at as a whole number in their unit",
+    f"{SPLIT} --at 2019-11-14 --timestamp day": "(option --at)",
     # Models.
-    "run missing --model bpr --alpha 1": "--alpha does not apply to --model bpr, which has --fact",
-    "run missing --model bpr --learning-rate 0": "--learning-rate: expected a finite number",
-    "run missing --model bpr --method users": "cannot fold them in; use als or a model of",
-    "train users --out m.npz --model bpr --patience 2": "cannot fold them in; use als or a model",
+    "run missing --model bpr --alpha 1": "--alpha does not apply to --model bpr; leave it out",
+    "run missing --model bpr --learning-rate 0": "found 0.0 (option --learning-rate)",
+    "train users --out m.npz --model bpr --factors 2 --iterations 1 -m ndcg@10":
+        "new users cannot be folded into this model",
     "train days.csv --out m.npz --patience 2": "--patience needs --validation, or a folder",
     "train split --out m.npz --model tfidf --patience 2": "--patience is for models that are trai",
     "train split --out m.npz --keep-best": "--keep-best needs checkpoints; name their folder with",
@@ -105,14 +108,14 @@ REFUSED = {
     "evaluate one.csv one.csv": "one.csv: the recommendations: no column for the rank or score was",
     "evaluate recs.csv truth.csv --ties average": "and recs.csv holds ranks; leave it out",
     "evaluate p.npz v.npz --ties average": "--ties orders equal scores, and p.npz holds",
-    "evaluate recs.csv truth.csv --rank a --score b": "one of --rank and --score",
-    "evaluate recs.csv truth.csv --user u": "name the columns with --user, --item",
+    "evaluate recs.csv truth.csv --rank a --score b": "one of rank= and score=, the column",
+    "evaluate recs.csv truth.csv --user u": "(option --user)",
     "evaluate recs.csv truth.csv --item-groups no.csv": "no.csv: no column for the item was",
     "evaluate recs.parquet truth.parquet -m categorical_diversity@2 --item-groups groups.csv":
-        "--item-groups cannot be combined with tables",
+        "evaluate matrices (option --item-groups)",
     "evaluate p.npz v.npz --threshold 9": "v.npz: threshold is 9.0, but the largest gain is 3.0",
-    "evaluate p.npz v.npz --item-groups v.npz": "--item-groups covers 2 items, but",
-    "evaluate p.npz v.npz -m novelty@2": "needs train: give --train",
+    "evaluate p.npz v.npz --item-groups v.npz": "(option --item-groups)",
+    "evaluate p.npz v.npz -m novelty@2": "needs train: give train= (option --train)",
     # Results.
     "compare nothing": "nothing: cannot be read",
     "compare none": "none: contains no results",
@@ -201,8 +204,7 @@ def test_a_bug_is_status_70_and_says_what_to_send(command, monkeypatch):
 
 
 def test_what_is_no_bug_has_another_status(command, monkeypatch):
-    unmapped = ImportError("a.so: failed to map segment from shared object")
-    for error in (InvalidDataError("no"), MemoryError(), PermissionError("no"), unmapped):
+    for error in (InvalidDataError("no"), MemoryError(), PermissionError("no")):
         monkeypatch.setattr("sparse_eval.metrics.registry.load_extensions", Mock(side_effect=error))
         assert command("metrics")[0] == 2
     # A worker with another version goes on failing, unlike one that is lost.
@@ -220,6 +222,21 @@ def test_a_number_of_threads_that_numba_refuses_is_no_bug(number):
     assert done.returncode == 2
     assert done.stderr.startswith("error: the environment variable NUMBA_NUM_THREADS")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_threads_are_limited_for_one_command(command, monkeypatch):
+    counts = []
+
+    def fail(*_, **__):
+        counts.append(thread_count(None))
+        raise InvalidDataError("n is wrong", argument="n")
+
+    monkeypatch.setattr("sparse_eval.core.threads.available_cores", lambda *_: 8)
+    monkeypatch.setattr("sparse_eval.datasets.load", fail)
+    for words in ((), ("--threads", 3), ()):
+        found = command("split", "days.csv", "--out", "s", *words)
+        assert found == (2, "", "error: n is wrong (option --n)\n")
+    assert counts == [8, 3, 8]
 
 
 def test_a_command_alone_shows_its_help(command):
@@ -247,20 +264,17 @@ def test_runs_without_a_terminal():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("words", ["evaluate - truth.csv", "score --help"])
-def test_standard_input_the_environment_and_a_reader_that_has_enough(tmp_path, words):
+def test_standard_input_the_environment_and_a_reader_that_has_enough(tmp_path):
     (tmp_path / "truth.csv").write_text("user,item\na,y\nb,x\n")
     reader, writer = os.pipe()
     os.close(reader)
     names = {"SPARSE_EVAL_METRIC": "mrr@2 recall@2", "SPARSE_EVAL_OUT": "out"}
     lists = "user,item,rank\na,x,1\na,y,2\nb,x,1\n"
-    done = in_a_process(*words.split(), env=names, input=lists, stdout=writer, cwd=tmp_path)
+    words = ("evaluate", "-", "truth.csv")
+    done = in_a_process(*words, env=names, input=lists, stdout=writer, cwd=tmp_path)
     os.close(writer)
     assert done.returncode == 0, done.stderr
-    if words.startswith("evaluate"):
-        assert se.Evaluation.load(tmp_path / "out").mean() == {"mrr@2": 0.75, "recall@2": 1}
-    else:
-        assert done.stderr == ""
+    assert se.Evaluation.load(tmp_path / "out").mean() == {"mrr@2": 0.75, "recall@2": 1}
 
 
 def test_only_one_input_is_standard_input(command, monkeypatch):
@@ -287,85 +301,8 @@ def test_messages_as_lines_of_json_or_none(command, tmp_path):
 def test_output_in_an_encoding_that_lacks_a_letter():
     done = in_a_process("metrics", "ndcg", env={"PYTHONIOENCODING": "cp1252"})
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        "error: the output's encoding lacks '\\u2212'; set PYTHONIOENCODING=utf-8\n"
-    )
-
-
-#: Messages of errors in Python, and on the command line.
-MESSAGES = {
-    "n_trials: expected 1": "--trials: expected 1",
-    "monitor is 'x'; give monitor=": "--monitor is 'x'; give --monitor",
-    "with convention='ranx', whose": "with --convention ranx, whose",
-    'the shared users with how="intersection"': "the shared users with --users intersection",
-    "a column, with header=False": "a column, with --no-header",
-    "format: expected csv": "--input-format: expected csv",
-    "name it: Rankings.scan(…, rank=…), or score=": "name it: --rank, or --score",
-    "give items=se.ItemData(propensity=…)": "give --propensity",
-    "use split.leave_k_out": "use --method leave-k-out",
-    # No options: other names, arguments of Python, words of a sentence, paths.
-    "evaluate with keep='values'": "evaluate with keep='values'",
-    "from_csr(m, users=holdout.users)": "from_csr(m, users=holdout.users)",
-}
-
-
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        *((InvalidMetricError(text), message) for text, message in MESSAGES.items()),
-        (
-            InvalidFileError("leave them out with on_bad_lines='skip'", "train=/seed=", 3),
-            "train=/seed=, line 3: leave them out with --skip-bad-lines",
-        ),
-        (OutputError("seed=1: cannot be written"), "seed=1: cannot be written"),
-        (ImportError("a.so: failed to map segment from shared object"), "not enough memory"),
-        (
-            OSError(28, "No space left on device"),
-            "standard output, or a temporary file, cannot be written: No space left on device",
-        ),
-    ],
-)
-def test_errors_name_options_as_on_the_command_line(error, message):
-    names = ("monitor", "convention", "rank", "score", "propensity", "train", "seed", "users")
-    others = {"n_trials": "trials", "how": "users", "header": "no-header",
-              "format": "input-format", "on_bad_lines": "skip-bad-lines"}  # fmt: skip
-    options = dict(zip(names, names, strict=True)) | others
-    FLAGS.set({name: f"--{option}" for name, option in options.items()})
-    assert message_of(error) == message
-
-
-#: Limits the address space before other code runs.
-LIMITED = "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv.pop(1)), -1))"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("megabytes", "code", "expected"),
-    [
-        (350, "from sparse_eval.cli import main; main(['metrics'])", "error: not enough memory\n"),
-        (
-            # OpenBLAS would retry forever to get memory if it were loaded later.
-            450,
-            (
-                "from sparse_eval import cli; cli._load_openblas(); import os;"
-                "print(os.environ['OPENBLAS_NUM_THREADS'], 'scipy.linalg.blas' in sys.modules,"
-                "'numba' in sys.modules, file=sys.stderr)"
-            ),
-            "1 True False\n",
-        ),
-    ],
-)
-def test_a_limit_of_the_address_space(megabytes, code, expected):
-    pytest.importorskip("resource")
-    done = subprocess.run(
-        [sys.executable, "-c", f"{LIMITED}; {code}", str(megabytes << 20)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={key: value for key, value in os.environ.items() if key != "OPENBLAS_NUM_THREADS"},
-    )
-    assert done.stderr == expected
-    assert done.returncode == (2 if "error" in expected else 0)
+    assert "\\u2212" in done.stderr
+    assert done.stderr.endswith("; set PYTHONIOENCODING=utf-8\n")
 
 
 def test_lists_and_describes_every_metric(command):

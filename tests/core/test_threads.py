@@ -19,6 +19,7 @@ from sparse_eval.core.threads import (
     cgroup_cores,
     for_blocks,
     for_each,
+    limit_threads,
     one_blas_thread,
     thread_count,
 )
@@ -194,3 +195,15 @@ def test_a_number_that_is_given_overrides_the_environment(monkeypatch, name):
     assert thread_count(3) == 3
     with raises(InvalidDataError, argument="num_threads"):
         thread_count(0)
+
+
+def test_the_default_has_a_limit(monkeypatch):
+    monkeypatch.setattr("sparse_eval.core.threads.available_cores", lambda *_: 4)
+    try:
+        limit_threads(2)
+        assert (thread_count(None), thread_count(-1), thread_count(3)) == (2, 2, 3)
+        limit_threads(9)
+        assert thread_count(None) == 4
+    finally:
+        limit_threads(None)
+    assert thread_count(None) == 4

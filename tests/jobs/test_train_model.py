@@ -15,7 +15,7 @@ from implicit.nearest_neighbours import (
 )
 from raising import raises
 from scipy import sparse
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, SparseEvalError, UnsupportedModelError
@@ -63,6 +63,22 @@ def test_is_what_fit_makes_of_a_matrix_and_knows_its_ids(name, tmp_path):
     path = se.save_model(model, tmp_path / "model.npz")
     ev = se.evaluate_model(model, holdout, "ndcg@5")
     assert se.evaluate_model(path, holdout, "ndcg@5")["ndcg@5"] == ev["ndcg@5"] > 0
+
+
+def test_openmp_has_as_many_threads_as_the_process_may_use(monkeypatch):
+    model = CosineRecommender(5)
+    fit, counts = model.fit, set()
+
+    def counting(*given, **options):
+        counts.update(
+            pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "openmp"
+        )
+        fit(*given, **options)
+
+    monkeypatch.setattr(model, "fit", counting)
+    monkeypatch.setattr("sparse_eval.core.threads.available_cores", lambda *_: 1)
+    se.train_model(model, CLICKS)
+    assert counts <= {1}  # there is no OpenMP on macOS
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in ("als", "lmf")])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sparse_eval.cli.messages import ISSUES
+from sparse_eval.cli.terminal import ISSUES
 
 ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -232,7 +232,8 @@ def temporal(
         if cuts[1] <= cuts[0]:
             raise InvalidDataError(
                 f"test: expected a time after the first cut, {clock.text(cuts[0])}, found "
-                f"{clock.text(cuts[1])}"
+                f"{clock.text(cuts[1])}",
+                argument="test",
             )
     ends = [*(cut - length for cut in cuts[1:]), None]
     held_out = [events.from_on(cut, end) for cut, end in zip(cuts, ends, strict=True)]
@@ -333,7 +334,9 @@ def _cuts(
     """Return the cut `at`, or the cuts that leave the given shares of dated pairs after them."""
     if at is not None:
         if fraction is not None:
-            raise InvalidDataError("fraction: cannot be combined with at=; pass one of them")
+            raise InvalidDataError(
+                "fraction: cannot be combined with at=; pass one of them", argument="fraction"
+            )
         return [clock.time("at", at)]
     shares = {"fraction": 0.2 if fraction is None else fraction}
     if test is not None:
@@ -342,11 +345,13 @@ def _cuts(
         check_fraction(name, share)
     if sum(shares.values()) >= 1:
         raise InvalidDataError(
-            f"fraction: {fraction} for validation and {test} for the test leave nothing to train on"
+            f"fraction: {fraction} for validation and {test} for the test leave nothing to train "
+            "on",
+            argument="fraction",
         )
     dated = events.first[events.first != UNDATED]
     if not len(dated):
-        raise InvalidDataError("the first event of every pair has no date; pass at=")
+        raise InvalidDataError("the first event of every pair has no date; pass at=", argument="at")
     cuts: list[int] = []
     count = 0
     for share in reversed(shares.values()):

@@ -251,7 +251,8 @@ def users(
         if fraction + test >= 1:
             raise InvalidDataError(
                 f"fraction: {fraction} for validation and {test} for the test leave nobody to "
-                "train on"
+                "train on",
+                argument="fraction",
             )
     check_choice("order", order, get_args(Order))
     events = Events.of(interactions, "users" if order == "time" else None)

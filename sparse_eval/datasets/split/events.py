@@ -95,7 +95,8 @@ class Events:
         if function is not None and (times is None or not (times != UNDATED).any()):
             raise InvalidDataError(
                 f"{function} needs timestamps, but this {type(given).__name__} has none; load it "
-                "with timestamp=, or use split.random"
+                "with timestamp=, or use split.random",
+                argument="timestamp",
             )
         if isinstance(given, Interactions):
             axes: tuple[Axis | None, Axis | None] = (given.users, given.items)
