@@ -38,6 +38,7 @@ SPELLINGS = {
     "n_jobs": {"num_threads": "num_threads={!r}"},
     "n_factors": {"factors": "factors={!r}"},
     "alpha": {"level": "level=, which is 1 − alpha"},
+    "how": {"evaluations": "evaluations of the same users, or see left_out of the comparison"},
 }
 
 

@@ -132,9 +132,9 @@ def compare_lists(
     values["rbo"] = rbo(approximate, exact)
     if isinstance(approximate, Evaluation) and isinstance(exact, Evaluation):
         both = {"exact": exact, "approximate": approximate}
-        for name in filter(exact.is_per_user, shared_metrics(both, None)[0]):
+        for name in filter(exact._is_per_user, shared_metrics(both, None)[0]):
             losses, _, users = paired(exact, approximate, name)
-            sign = 1 if exact.higher_is_better(name) else -1
+            sign = 1 if exact._higher_is_better(name) else -1
             values[f"loss of {name}"] = pd.Series(sign * losses, users.index)
     everybody = evs[0].evaluated_users.index
     table = pd.DataFrame({name: column.reindex(everybody) for name, column in values.items()})

@@ -466,7 +466,7 @@ class CrossValidation(Runs):
         columns = {
             name: Cells(self.cells(model, name)).spread()
             for name in self.names
-            if self.is_per_user(name)
+            if self._is_per_user(name)
         }
         frame = pd.DataFrame(columns, index=self._matched[0].index.rename("user"))
         return frame.dropna(how="all")
@@ -585,7 +585,7 @@ class CrossValidation(Runs):
             mean, *_ = one = self.estimate(model, name)
             interval = self._interval(one, name, LEVEL)
             rounded = numbers(mean, *interval[:2])[0] or "none"
-            rows.append([self.shown(name), model, rounded, interval.text()])
+            rows.append([self._shown(name), model, rounded, interval.text()])
         headings = ["metric", "model", "mean", "95 % interval"]
         return text_table(rows, headings, ["left", "left", "decimal", "left"], style)
 
@@ -601,7 +601,7 @@ class PooledModel(Scores):
         self.n_users = len(self._table)
 
     @property
-    def record(self) -> dict[str, Any]:
+    def _record(self) -> dict[str, Any]:
         """The folds and the number of seeds."""
         folds = [fold._asdict() for fold in self._cv.folds]
         return make_record(None) | {"about": {"folds": folds, "seeds": self._cv.n_seeds}}

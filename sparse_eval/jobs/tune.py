@@ -258,7 +258,7 @@ class Tuning(NamedTuple):
         rows = []
         if self.test is not None:
             best = self.trials[self.trials["best"]].iloc[0]
-            names = {name: self.test.shown(name) for name in self.test.names}
+            names = {name: self.test._shown(name) for name in self.test.names}
             rows = [(shown, float(best[shown]), self.test[name]) for name, shown in names.items()]
         return pd.DataFrame(rows, columns=["metric", "validation", "test"])
 

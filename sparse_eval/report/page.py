@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ..core.arguments import show_spelling
 from ..core.files import as_path, make_folder_of, replacing
 from ..core.formatting import numbers, records
 from ..core.messages import printable
@@ -21,7 +22,7 @@ from ..errors import InvalidDataError, InvalidFileError, MissingExtraError, Outp
 from ..inputs.candidates import WARNING
 from ..jobs.cross_validate import CrossValidation, PooledModel
 from ..jobs.history import History
-from ..metrics import REGISTRY, convention_named
+from ..metrics import REGISTRY
 from ..metrics.random_baseline import DRAWS
 from ..report import plots
 from ..results.comparison import compare
@@ -88,6 +89,7 @@ MAX_CURVES = 6
 _MAX_TRENDS = 4
 
 
+@show_spelling
 def write_report(
     evaluations: Mapping[str, Evaluation] | CrossValidation,
     path: PathLike,
@@ -96,7 +98,6 @@ def write_report(
     title: str = "Evaluation report",
     test: Literal["t", "wilcoxon", "permutation"] = "t",
     correction: Literal["holm", "bonferroni", "bh", "none"] = "holm",
-    how: Literal["intersection", "same"] = "intersection",
     curves: Mapping[str, pd.DataFrame] | None = None,
     left_out: Mapping[str, str] | None = None,
     item_names: ItemNames | None = None,
@@ -121,7 +122,7 @@ def write_report(
         corrected together.
     title : str
         Title of the page.
-    test, correction, how
+    test, correction
         As in `sparse_eval.compare`.
     curves : mapping of str to DataFrame, optional
         Learning curves by name: ``EvaluationCallback.history``, or tables of `sweep`.
@@ -197,11 +198,11 @@ def write_report(
     chosen, notes = shared_metrics(shown, metrics)
     main = chosen[0]
     parse_margins(margin, chosen)
-    ranked = _ranked(shown, main) if cv else _ranked_for_comparison(shown, main, how)
+    ranked = _ranked(shown, main) if cv else _ranked_for_comparison(shown, main)
     # The best first: on a phone, the first columns of a table are all that is seen at once.
     shown = {name: shown[name] for name in dict.fromkeys([*ranked, *shown])}
     first = next(iter(shown.values()))
-    options: Any = {"test": test, "correction": correction, "how": how}
+    options: Any = {"test": test, "correction": correction}
     comparison: Comparison | None = None
     pairs: list[_Row] = []
     secondary: list[_Row] = []
@@ -232,7 +233,7 @@ def write_report(
         evaluations=shown,
         few_users=[(name, note) for name, ev in shown.items() if (note := few_users(ev))],
         main=main,
-        main_name=metric_title(first.shown(main)),
+        main_name=metric_title(first._shown(main)),
         among=first.candidates,
         rows=rows,
         turned=len(shown) > _MOST_COLUMNS,
@@ -241,7 +242,7 @@ def write_report(
         meanings=_meanings(chosen),
         is_lift_telling=counts_hits(main),
         ranked=ranked,
-        higher=first.higher_is_better(main),
+        higher=first._higher_is_better(main),
         comparison=comparison,
         notes=list(dict.fromkeys(notes)),
         pairs=pairs,
@@ -254,7 +255,7 @@ def write_report(
         segments=segments,
         charts=draw_charts(shown, chosen, comparison, curves or {}, divided),
         most_curves=MAX_CURVES,
-        subgroups=[] if cv else _subgroups(shown, main, ranked, how),
+        subgroups=[] if cv else _subgroups(shown, main, ranked),
         pooled=cv is not None,
         examples=examples,
         name_columns=[] if titles is None else list(titles),
@@ -328,25 +329,23 @@ def _of_metrics(margin: Any, metrics: list[str]) -> Any:
     return {metric: size for metric, size in margin.items() if metric in metrics}
 
 
-def _ranked_for_comparison(
-    shown: Evaluations, main: str, how: Literal["intersection", "same"]
-) -> list[str]:
+def _ranked_for_comparison(shown: Evaluations, main: str) -> list[str]:
     """Return the names of the evaluations, the best first, on the users that are compared."""
     ranked = _ranked(shown, main)
-    compared = compare(shown, main, how=how) if len(shown) > 1 else None
+    compared = compare(shown, main) if len(shown) > 1 else None
     if compared is not None and any(compared.left_out.values()):
         means: dict[str, Any] = {}
         for row in records(compared.table):
             means |= {str(row["a"]): row["mean_a"], str(row["b"]): row["mean_b"]}
         if None not in means.values():
-            higher = next(iter(shown.values())).higher_is_better(main)
+            higher = next(iter(shown.values()))._higher_is_better(main)
             ranked.sort(key=lambda name: means[name], reverse=higher)
     return ranked
 
 
 def _ranked(shown: Evaluations, metric: str) -> list[str]:
     """Return the names of the evaluations that a metric is defined for, the best first."""
-    higher = next(iter(shown.values())).higher_is_better(metric)
+    higher = next(iter(shown.values()))._higher_is_better(metric)
     defined = [name for name, ev in shown.items() if ev[metric] == ev[metric]]
     return sorted(defined, key=lambda name: shown[name][metric] * (-1 if higher else 1))
 
@@ -370,7 +369,7 @@ def _metric_rows(
         random = [_random_cell(cell, ends) for cell in cells.values()]
         row = {
             "metric": metric,
-            "higher": first.higher_is_better(metric),
+            "higher": first._higher_is_better(metric),
             "cells": cells,
             "best": _best(shown, metric, pairs),
             "baselines": {name: _cell(ev, metric) for name, ev in baselines.items()},
@@ -471,15 +470,15 @@ def _beaten_by_baselines(row: _Row) -> dict[str, list[str]]:
     }
 
 
-def _subgroups(
-    shown: Evaluations, main: str, ranked: list[str], how: Literal["intersection", "same"]
-) -> list[_Row]:
+def _subgroups(shown: Evaluations, main: str, ranked: list[str]) -> list[_Row]:
     """Compare the best model with the others, the next best first, by band of users."""
     chosen = {name: shown[name] for name in ranked}
-    if len(ranked) < 2 or not all(ev.is_per_user(main) and ev.has_values for ev in chosen.values()):
+    if len(ranked) < 2 or not all(
+        ev._is_per_user(main) and ev._has_values for ev in chosen.values()
+    ):
         return []
     bands = bands_of_users(chosen[ranked[0]])
-    table, _ = segment_differences(chosen, main, bands, correction="none", how=how)
+    table, _ = segment_differences(chosen, main, bands, correction="none")
     few = table["n_users"] < MIN_USERS
     table.loc[few, ["ci_low", "ci_high"]] = math.nan
     table.loc[few, "interval"] = "none"
@@ -491,12 +490,12 @@ def bands_of_users(ev: Evaluation) -> pd.DataFrame:
     import pandas as pd
 
     columns = {}
-    for title, counts in (("training", ev.n_seen), ("relevant", ev.n_relevant)):
+    for title, counts in (("training", ev._values.n_seen), ("relevant", ev._values.n_relevant)):
         if counts is not None:
-            bands = bands_of(counts[ev.counted], np.ones(ev.n_users), 4, "items")
+            bands = bands_of(counts[ev._values.counted], np.ones(ev.n_users), 4, "items")
             names = [bands.names[code] for code in bands.codes]
             columns[f"{title} items of the user"] = pd.Categorical(names, bands.names)
-    return pd.DataFrame(columns, ev.evaluated_users.index)
+    return pd.DataFrame(columns, ev._evaluated_users.index)
 
 
 def _divided(by: UserSegments, shown: Evaluations, cv: CrossValidation | None) -> pd.DataFrame:
@@ -505,7 +504,7 @@ def _divided(by: UserSegments, shown: Evaluations, cv: CrossValidation | None) -
         raise InvalidDataError("by divides the users of evaluations, not of a cross-validation")
     table = segments_table(by)
     for ev in shown.values():
-        segmentations(table, ev.evaluated_users)
+        segmentations(table, ev._evaluated_users)
     return table
 
 
@@ -514,10 +513,10 @@ def _segments(
 ) -> tuple[list[_Row], list[str]]:
     """Compare the best model with the others by segment; return rows and notes."""
     first = next(iter(shown.values()))
-    if not first.is_per_user(main):
+    if not first._is_per_user(main):
         return [], [f"{main} is about all users together, so it is not shown by segment"]
     if len(shown) < 2:
-        columns = segmentations(divided, first.evaluated_users)
+        columns = segmentations(divided, first._evaluated_users)
         return [], [note for column in columns if (note := column.note())]
     table, notes = segment_differences(shown, main, divided, **options)
     return records(table), notes
@@ -571,17 +570,17 @@ def _examples(shown: Evaluations, main: str) -> list[_Row]:
     cutoff = main.partition("@")[2]
     users: dict[Any, _Row] = {}
     for name, ev in shown.items():
-        for example in ev.record["examples"]:
+        for example in ev._record["examples"]:
             user = example["user"]
             new = {"user": user, "why": "", "n_relevant": None, "lists": {}}
             entry = users.setdefault(user, new)
-            row = int(ev.all_users.locate([user])[0]) if ev.has_values else -1
-            is_known = row >= 0 and ev.is_per_user(main)
+            row = int(ev._all_users.locate([user])[0]) if ev._has_values else -1
+            is_known = row >= 0 and ev._is_per_user(main)
             value = float(ev.values(main)[row]) if is_known else None
             listed = [r for r in example["listed"] if not cutoff or r["rank"] <= int(cutoff)]
             entry["lists"][name] = example | {"value": value, "listed": listed}
             entry["why"] = entry["why"] or example["why"]
-            entry["n_relevant"] = int(ev.n_relevant[row]) if row >= 0 else None
+            entry["n_relevant"] = int(ev._values.n_relevant[row]) if row >= 0 else None
 
     def spread(entry: _Row) -> float:
         found = [own["value"] for own in entry["lists"].values()]
@@ -606,12 +605,12 @@ def _users_counted(shown: Evaluations) -> dict[tuple[int, int, int | None], list
     """Return the numbers of counted, left-out and cold users, each with its models."""
     models: dict[tuple[int, int, int | None], list[str]] = {}
     for name, ev in shown.items():
-        models.setdefault((ev.n_users, ev.n_skipped, ev.n_cold), []).append(name)
+        models.setdefault((ev.n_users, ev.n_skipped, ev._n_cold), []).append(name)
     return models
 
 
 def _convention(ev: Evaluation) -> dict[str, str | list[tuple[str, str, str]]]:
-    rules = convention_named(None if ev.convention == "standard" else ev.convention)
+    rules = ev.request.convention
     differences = rules.differences()
     if ev.request.seen == "allow":
         here = ("candidates", "all items, seen ones too", "items not seen in train")
@@ -639,7 +638,7 @@ def _provenance(shown: Evaluations) -> dict[str, dict[str, str]]:
 
 
 def _facts(ev: Scores) -> dict[str, str]:
-    record = ev.record
+    record = ev._record
     facts = {key: _text(value) for key, value in record["about"].items()}
     facts["versions"] = ", ".join(f"{k} {v}" for k, v in record["versions"].items())
     for name, matrix in record["inputs"].items():
@@ -650,7 +649,7 @@ def _facts(ev: Scores) -> dict[str, str]:
     if isinstance(ev, Evaluation):
         if ev.retrieval is not None:
             facts["retrieval"] = _text(ev.retrieval._asdict())
-        for name, digest in ev.propensities.items():
+        for name, digest in ev._propensities.items():
             facts[f"propensities by {name}"] = f"digest {digest}"
     return facts
 
@@ -661,9 +660,9 @@ def _made(shown: Evaluations, ranked: list[str]) -> dict[str, str]:
     Commands save no date, so that a second run writes the same bytes.
     """
     best = ranked[0] if ranked else next(iter(shown))
-    record = shown[best].record
+    record = shown[best]._record
     about, inputs = record["about"], record["inputs"]
-    data = list(dict.fromkeys(_text(ev.record["about"].get("data", "")) for ev in shown.values()))
+    data = list(dict.fromkeys(_text(ev._record["about"].get("data", "")) for ev in shown.values()))
     if relevance := inputs.get("relevance"):
         users, items = relevance["shape"]
         data += [f"{users:,} users × {items:,} items", f"{relevance['entries']:,} relevant pairs"]
@@ -729,7 +728,7 @@ def draw_charts(
         *_accuracy(few, metrics),
         *_groups(few, metrics, by),
         *_against_chance(few, metrics),
-        *_learning_curves(curves, [next(iter(shown.values())).shown(name) for name in metrics]),
+        *_learning_curves(curves, [next(iter(shown.values()))._shown(name) for name in metrics]),
     ]
     panels.sort(key=lambda panel: panel.is_folded)
     legend_rows = -(-len(few) // legend_columns(list(few))) if len(few) > 1 else 0
@@ -789,15 +788,15 @@ def _accuracy(shown: Evaluations, metrics: list[str]) -> Iterator[Chart]:
                 partial(plots.by_cutoff, shown, base),
                 is_folded=len(plots.cutoffs_of(metrics, base)) == 2,
             )
-    if first.is_per_user(main) and all(ev.has_values for ev in shown.values()):
-        direction = "higher" if first.higher_is_better(main) else "lower"
+    if first._is_per_user(main) and all(ev._has_values for ev in shown.values()):
+        direction = "higher" if first._higher_is_better(main) else "lower"
         yield Chart(
             f"{metric_title(main)} of individual users",
             f"For each value, the share of users who reach it; the {direction} a curve, the "
             "better.",
             lambda ax: plots.distribution(shown, main, ax=ax),
         )
-    if all(ev.record["precision_recall"] for ev in shown.values()):
+    if all(ev._record["precision_recall"] for ev in shown.values()):
         yield Chart(
             "Precision and recall",
             "Means over users at every rank, starting with rank 1 on the left.",
@@ -815,7 +814,7 @@ def _groups(shown: Evaluations, metrics: list[str], by: pd.DataFrame | None) -> 
         ("activity", "user activity", of_users),
         ("popularity", "item popularity", of_items),
     ]
-    if by is not None and next(iter(shown.values())).is_per_user(metrics[0]):
+    if by is not None and next(iter(shown.values()))._is_per_user(metrics[0]):
         divisions += [(column, shorten(str(title), 60), "") for title, column in by.items()]
     for groups, of, caption in divisions:
         for metric in metrics:  # the first one that can be divided, or the main one
@@ -828,7 +827,7 @@ def _groups(shown: Evaluations, metrics: list[str], by: pd.DataFrame | None) -> 
                     numbers=_numbers_of(means),
                 )
                 break
-    if all(ev.record["concentration"] for ev in shown.values()):
+    if all(ev._record["concentration"] for ev in shown.values()):
         yield Chart(
             "Concentration of the recommendations",
             "The share of all recommendations that goes to the most recommended items. Dotted: "
@@ -887,7 +886,7 @@ def _concentration_numbers(shown: Evaluations) -> list[list[str]]:
     """Return the numbers of the chart of concentration, with a heading row."""
     rows = [["model", "items recommended", "of the catalogue", "share of the top 1 % of items"]]
     for name, ev in shown.items():
-        curve = ev.record["concentration"]
+        curve = ev._record["concentration"]
         of_all = format_share(curve["n_recommended"], curve["n_items"])
         top = format_share(curve["top_percent"], 1)
         rows.append([name, f"{curve['n_recommended']:,}", of_all, top])

@@ -121,7 +121,7 @@ def means(evaluations: Evaluations, metric: str, *, ax: Axes | None = None) -> A
     """
     ax = axes_of(ax)
     for row, (_, ev, look) in enumerate(styled(evaluations)):
-        ev.is_per_user(metric)  # raises if there is no such metric
+        ev._is_per_user(metric)  # raises if there is no such metric
         summary = dict(ev._summarize().loc[metric])
         mean, low, high = (float(summary[name]) for name in ("mean", "ci_low", "ci_high"))
         ax.errorbar(
@@ -284,7 +284,7 @@ def precision_recall(evaluations: Evaluations, *, ax: Axes | None = None) -> Axe
     """
     ax = axes_of(ax)
     for title, ev, look in styled(evaluations):
-        curve = ev.record["precision_recall"]
+        curve = ev._record["precision_recall"]
         if curve is None:
             raise InvalidDataError(f"the lists of {title} have no certain positions")
         ax.plot(curve["recall"], curve["precision"], markevery=0.2, **look)
@@ -328,7 +328,7 @@ def by_group(
     found = [groups_of(ev, groups, metric) for _, ev, _ in drawn]
     for (title, ev, _), one in zip(drawn, found, strict=True):
         if not one.means and isinstance(groups, str):
-            metrics = dict.fromkeys(row["metric"] for row in ev.record["by"].get(groups, []))
+            metrics = dict.fromkeys(row["metric"] for row in ev._record["by"].get(groups, []))
             why = f"but {', '.join(metrics)}" if metrics else "as it was evaluated without train="
             raise InvalidDataError(f"{title} has no {metric} by {groups}, {why}")
     tables, label = [one.means for one in found], found[-1].label
@@ -368,7 +368,7 @@ def concentration(evaluations: Evaluations, *, ax: Axes | None = None) -> Axes:
     """
     ax = axes_of(ax)
     for title, ev, look in styled(evaluations):
-        curve = ev.record["concentration"]
+        curve = ev._record["concentration"]
         if curve is None:
             raise InvalidDataError(
                 f'{title} was evaluated by ranks only; evaluate it with keep="lists"'
@@ -451,7 +451,7 @@ def losers(
     (_, new, look), (_, old, _) = styled(evaluations)
     counts = new.losers(old, metric, margin).iloc[0]
     gains = np.sort(paired(new, old, metric)[0])
-    if not new.higher_is_better(metric):
+    if not new._higher_is_better(metric):
         gains, names = -gains[::-1], names[::-1]
     n, n_losers = len(gains), int(counts["losers"])
     points = np.linspace(0, n - 1, _DISTRIBUTION_POINTS).astype(int)
@@ -616,14 +616,14 @@ def groups_of(ev: Evaluation, groups: Any, metric: str) -> Groups:
     """
     ends = ev.request.range_of(ev._row_of(metric))
     if isinstance(groups, str) and groups in UNITS:
-        rows = ev.record["by"].get(groups, [])
+        rows = ev._record["by"].get(groups, [])
         own = [row for row in rows if row["metric"] == metric and row["mean"] is not None]
         return Groups(UNITS[groups], [_group_mean(row, ends) for row in own])
-    column, *more = segmentations(groups, ev.evaluated_users)
+    column, *more = segmentations(groups, ev._evaluated_users)
     if more:
         titles = ", ".join(each.title for each in (column, *more))
         raise InvalidDataError(f"groups have the columns {titles}; give one of them")
-    values = ev.values(metric)[ev.counted]
+    values = ev.values(metric)[ev._values.counted]
     means = []
     for code, name in enumerate(column.names):
         inside = values[column.codes == code]

@@ -348,8 +348,8 @@ def label_rows_inside(ax: Axes, names: list[str]) -> None:
 
 def with_direction(ev: Scores, metric: str) -> str:
     """Return the name of a metric for an axis, and that lower is better if so."""
-    return metric_title(ev.shown(metric)) + (
-        "" if ev.higher_is_better(metric) else " (lower is better)"
+    return metric_title(ev._shown(metric)) + (
+        "" if ev._higher_is_better(metric) else " (lower is better)"
     )
 
 

@@ -419,13 +419,15 @@ def compare(
     *,
     test: Literal["t", "wilcoxon", "permutation"] = "t",
     correction: Literal["holm", "bonferroni", "bh", "none"] = "holm",
-    how: Literal["intersection", "same"] = "intersection",
     by: UserSegments | None = None,
     level: float = LEVEL,
     margin: Size | Mapping[str, Size] | None = None,
     progress: bool | None = None,
 ) -> Comparison:
     """Compare evaluations on the users and metrics that all of them have, pair by pair.
+
+    Users are matched by label, or by row number if no evaluation has labels. A note and
+    `Comparison.left_out` count the users that not all evaluations have.
 
     Parameters
     ----------
@@ -444,9 +446,6 @@ def compare(
         The correction for multiple comparisons, over all rows of the table. Holm's controls the
         probability of any error [1]_; Bonferroni's does so with less power. Benjamini and
         Hochberg's controls the share of errors among significant differences [2]_.
-    how : {"intersection", "same"}
-        If the evaluations have different users: compare the shared users, with a note, or raise an
-        error. Users are matched by label, or by row number if no evaluation has labels.
     by : mapping, Series, table or path, optional
         Segments by user, such as countries, plans or cohorts: compare within each of them, and
         correct for all of these comparisons. Every column of a table divides the users anew. A
@@ -515,8 +514,8 @@ def compare(
     ------
     InvalidDataError
         If there are fewer than two evaluations, or they share fewer than two users or no metric. If
-        an evaluation lacks one of `metrics`. If the evaluations have different conventions, users
-        (with ``how="same"``), relevant items of the same users, or propensities that weight hits.
+        an evaluation lacks one of `metrics`. If the evaluations have different conventions,
+        relevant items of the same users, or propensities that weight hits.
         If `by` has an unsupported type, none of the users or more than 30 segments in a column. If
         a margin or an option is unknown.
 
@@ -566,7 +565,6 @@ def compare(
     test = cast("Any", ALIASES.get(test, test) if isinstance(test, str) else test)
     check_choice("test", test, list(TESTS))
     check_choice("correction", correction, list(CORRECTIONS))
-    check_choice("how", how, ["intersection", "same"])
     level = check_fraction("level", level)
     if isinstance(evaluations, Runs):
         if by is not None:
@@ -574,17 +572,17 @@ def compare(
                 "by divides the users of evaluations, but users of a cross-validation are in "
                 "several folds; compare it without by"
             )
-        return _compare_runs(evaluations, metrics, test, correction, how, level, margin)
+        return _compare_runs(evaluations, metrics, test, correction, level, margin)
     named = named_evaluations(evaluations, least=2)
     names, scored = tuple(named), list(named.values())
     chosen, notes = shared_metrics(named, metrics)
     check_alike(named, chosen)
     margins = parse_margins(margin, chosen)
-    shared = shared_users(named, how)
+    shared = shared_users(named)
     rows, left_out = shared.rows, shared.left_out
     n_users, are_all = len(shared.users), not any(left_out.values())
     notes += shared.notes()
-    overall = [metric for metric in chosen if not scored[0].is_per_user(metric)]
+    overall = [metric for metric in chosen if not scored[0]._is_per_user(metric)]
     if overall and not are_all and by is None:
         notes.append(
             f"{', '.join(overall)}: not compared, because they are about all users together, and "
@@ -622,7 +620,7 @@ def compare(
         for (title, segment, members), metric, (i, j) in pairs:
             bar.update()
             pair = (scored[i], scored[j])
-            if scored[i].is_per_user(metric):
+            if scored[i]._is_per_user(metric):
                 a, b = (scored[m].values(metric)[members[m]] for m in (i, j))
                 numbers = compare_values(a, b, test, level)
                 distance: Callable[[float], Distance] = partial(values_distance, a, b)
@@ -630,7 +628,7 @@ def compare(
                 numbers = compare_replicates(pair, metric, level, n_users, are_all)
                 distance = partial(replicates_distance, pair, metric, are_all)
             if metric in margins:
-                higher = scored[i].higher_is_better(metric)
+                higher = scored[i]._higher_is_better(metric)
                 size = margins[metric].number(float(numbers["mean_b"]))
                 numbers |= decide(margins[metric], size, distance, higher)
             where = {"by": title, "segment": segment} if columns else {}
@@ -656,7 +654,7 @@ def _comparison(
     corrected = correct(table["p"].to_numpy(), facts["correction"])
     table.insert(list(table).index("p") + 1, "p_corrected", corrected)
     significant = agree & (table["p_corrected"] < significance(facts["level"])).to_numpy()
-    higher_is_better = {name: first.higher_is_better(name) for name in table["metric"]}
+    higher_is_better = {name: first._higher_is_better(name) for name in table["metric"]}
     higher = table["metric"].map(higher_is_better).to_numpy()
     a_better = (table["difference"] > 0).to_numpy() == higher
     better = np.where(significant, np.where(a_better, table["a"], table["b"]), "")
@@ -686,7 +684,6 @@ def _compare_runs(
     metrics: str | Iterable[str] | None,
     test: str,
     correction: str,
-    how: str,
     level: float,
     margin: Size | Mapping[str, Size] | None,
 ) -> Comparison:
@@ -707,11 +704,6 @@ def _compare_runs(
         )
     left_out = runs.left_out()
     n_users = runs.n_users_of(runs.models[0]) - left_out[runs.models[0]]
-    if how == "same" and any(left_out.values()):
-        raise InvalidDataError(
-            f"the models have different users, and all share {n_users}. Omit "
-            'how="same" to compare on shared users'
-        )
     results: list[dict[str, Any]] = []
     for metric, (a, b) in product(chosen, combinations(runs.models, 2)):
         means = dict(zip(("mean_a", "mean_b"), runs.means(a, b, metric), strict=True))
@@ -719,7 +711,7 @@ def _compare_runs(
         for side, model in (("a", a), ("b", b)):
             numbers[f"left_out_{side}"] = runs.n_users_of(model) - numbers["n_users"]
         if metric in margins:
-            higher = runs.higher_is_better(metric)
+            higher = runs._higher_is_better(metric)
             size = margins[metric].number(means["mean_b"])
             distance = partial(_runs_distance, runs, a, b, metric)
             numbers |= decide(margins[metric], size, distance, higher, bayes=True)

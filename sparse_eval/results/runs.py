@@ -86,12 +86,12 @@ class RunValues(NamedTuple):
     @classmethod
     def of(cls, evaluation: Any) -> RunValues:
         """Return the values to keep of an evaluation."""
-        overall = [name for name in evaluation.names if not evaluation.is_per_user(name)]
+        overall = [name for name in evaluation.names if not evaluation._is_per_user(name)]
         return cls(
-            evaluation.evaluated_users,
-            evaluation.columns[:, evaluation.counted],
+            evaluation._evaluated_users,
+            evaluation._values.columns[:, evaluation._values.counted],
             tuple(evaluation.mean().values()),
-            {name: evaluation.replicates(name) for name in overall},
+            {name: evaluation._replicates(evaluation._row_of(name)) for name in overall},
             evaluation.candidates,
         )
 
@@ -144,13 +144,13 @@ class Runs(Requested):
             fold = self.folds[run.fold - 1]
             cut = {} if fold.cut is None else {"cut": fold.cut}
             sizes = {"n_train": fold.n_train, "n_validation": fold.n_validation}
-            numbers = dict(zip(map(self.shown, self.names), values.numbers, strict=True))
+            numbers = dict(zip(map(self._shown, self.names), values.numbers, strict=True))
             rows.append(run._asdict() | cut | sizes | {"n_users": len(values.users)} | numbers)
         return pd.DataFrame(rows)
 
     def cells(self, model: str, name: str) -> Floats:
         """Return the values of a metric, shape (n_users, n_folds, n_seeds), NaN if none is."""
-        column = [name for name in self.names if self.is_per_user(name)].index(name)
+        column = [name for name in self.names if self._is_per_user(name)].index(name)
         values = np.full((self.n_users, len(self.folds), self.n_seeds), np.nan)
         for fold in range(len(self.folds)):
             for seed, run in enumerate(self._runs_of(model, fold + 1)):
@@ -191,13 +191,13 @@ class Runs(Requested):
 
     def estimate(self, model: str, name: str) -> Estimate:
         """Return the pooled mean of a metric, and its variance."""
-        if self.is_per_user(name):
+        if self._is_per_user(name):
             return self._pooled(self.cells(model, name))
         return self._of_numbers(*self.numbers(model, name))
 
     def difference(self, a: str, b: str, name: str, factor: float = 1.0) -> Estimate:
         """Return the pooled mean of a less b, or a multiple of b, user by user."""
-        if self.is_per_user(name):
+        if self._is_per_user(name):
             return self._pooled(self.cells(a, name) - factor * self.cells(b, name))
         (one, of_one), (two, of_two) = self.numbers(a, name), self.numbers(b, name)
         replicates = of_one - factor * of_two if len(of_one) == len(of_two) else np.empty(0)
@@ -205,7 +205,7 @@ class Runs(Requested):
 
     def means(self, a: str, b: str, name: str) -> tuple[float, float]:
         """Return the pooled means of two models, where both have values."""
-        if not self.is_per_user(name):
+        if not self._is_per_user(name):
             one, two = (float(self.numbers(model, name)[0].mean()) for model in (a, b))
             return one, two
         cells = self.cells(a, name), self.cells(b, name)

@@ -81,7 +81,7 @@ def facts_of(evaluation: Any) -> dict[str, Any]:
     """Return facts for reading unregistered metrics, and the labels, of a saved evaluation."""
     plans = dict(zip(evaluation.names, evaluation.request.plans, strict=True))
     labels = None
-    if evaluation.has_values and evaluation.users is not None:
+    if evaluation._has_values and evaluation._values.labels is not None:
         labels = "text" if evaluation._values.user_ids.dtype == object else "integer"
     return {
         "inputs_given": sorted(evaluation.request.inputs),

@@ -55,15 +55,15 @@ class Requested:
         """The canonical names of the metrics."""
         return list(self.request.names)
 
-    def shown(self, name: str) -> str:
+    def _shown(self, name: str) -> str:
         """Return a metric's display name, such as ``hit_rate@10 (1+99)`` among candidates."""
         return name + self._among
 
-    def is_per_user(self, name: str | Metric) -> bool:
+    def _is_per_user(self, name: str | Metric) -> bool:
         """Return whether a metric has a value for each user."""
         return self._plan(name).per_user
 
-    def higher_is_better(self, name: str | Metric) -> bool:
+    def _higher_is_better(self, name: str | Metric) -> bool:
         """Return whether a larger value of a metric is the better one."""
         return self._plan(name).definition.higher_is_better
 
@@ -93,20 +93,16 @@ class Scores(Requested, ABC):
         Number of users that count in the means.
     n_skipped : int
         Number of users left out: without a relevant item, or by the rules of the convention.
-    n_cold : int or None
-        Number of evaluated users without training data; None if train is not known.
-    has_values : bool
-        Whether the values of each user are kept.
     """
 
     n_users: int = 0
     n_skipped: int = 0
-    n_cold: int | None = None
-    has_values: bool = True
+    _n_cold: int | None = None  # evaluated users without training data, if it is known
+    _has_values: bool = True  # whether the values of each user are kept
 
     @property
     @abstractmethod
-    def record(self) -> dict[str, Any]:
+    def _record(self) -> dict[str, Any]:
         """The details that the page shows with the numbers, see `sparse_eval.results.details`."""
 
     @property
@@ -118,16 +114,6 @@ class Scores(Requested, ABC):
     def _random(self) -> RandomTotals | None:
         """The value of each metric under random rankings, None if it is not known."""
         return None
-
-    @property
-    def convention(self) -> str:
-        """The name of the convention, "standard" where none was given."""
-        return self.request.convention.name
-
-    @property
-    def no_relevant(self) -> str:
-        """The rule for users without relevant items: "exclude", "zero" or "judged"."""
-        return self.request.no_relevant
 
     @abstractmethod
     def values(self, name: str | Metric) -> Floats:
@@ -240,7 +226,7 @@ def show(scores: Scores, random: RandomTotals | None, style: str) -> str:
 def few_users(scores: Scores) -> str | None:
     """Return a note about means that too few users make up, None if there are none."""
     rows = range(len(scores.names))
-    names = [scores.shown(scores.names[row]) for row in rows if scores._rests_on_few(row)]
+    names = [scores._shown(scores.names[row]) for row in rows if scores._rests_on_few(row)]
     if not names:
         return None
     return (
@@ -261,7 +247,7 @@ def _columns(scores: Scores, random: RandomTotals | None) -> list[Any]:
     counts = list(map(scores._count, rows))
     differ = any(count != scores.n_users for count in counts)
     return [
-        ("metric", "left", [scores.shown(name) for name in names]),
+        ("metric", "left", [scores._shown(name) for name in names]),
         ("mean", "decimal", [text or "none" for text in rounded]),
         ("95 % interval", "left", [one.text() for one in intervals]),
         ("random", "decimal", [number(one.mean) if one else "" for one in expected]),
@@ -275,8 +261,9 @@ def _columns(scores: Scores, random: RandomTotals | None) -> list[Any]:
 
 def _who(scores: Scores) -> str:
     """Return the numbers of evaluated, left-out and cold users as text."""
-    n_users, n_skipped, n_cold = scores.n_users, scores.n_skipped, scores.n_cold
-    why = "nothing relevant" if scores.convention == "standard" else f"as {scores.convention} does"
+    convention = scores.request.convention.name
+    n_users, n_skipped, n_cold = scores.n_users, scores.n_skipped, scores._n_cold
+    why = "nothing relevant" if convention == "standard" else f"as {convention} does"
     parts = [f"means over {n_users:,} user{'' if n_users == 1 else 's'}"]
     parts.append(f"{n_skipped:,} left out" + (f" ({why})" if n_skipped else ""))
     if n_cold is not None:

@@ -297,7 +297,6 @@ MESSAGES = {
     "n_trials: expected 1": "--trials: expected 1",
     "monitor is 'x'; give monitor=": "--monitor is 'x'; give --monitor",
     "with convention='ranx', whose": "with --convention ranx, whose",
-    'the shared users with how="intersection"': "the shared users with --users intersection",
     "a column, with header=False": "a column, with --no-header",
     "format: expected csv": "--input-format: expected csv",
     "name it: Rankings.scan(…, rank=…), or score=": "name it: --rank, or --score",
@@ -327,7 +326,7 @@ MESSAGES = {
 )
 def test_errors_name_options_as_on_the_command_line(error, message):
     names = ("monitor", "convention", "rank", "score", "propensity", "train", "seed", "users")
-    others = {"n_trials": "trials", "how": "users", "header": "no-header",
+    others = {"n_trials": "trials", "header": "no-header",
               "format": "input-format", "on_bad_lines": "skip-bad-lines"}  # fmt: skip
     options = dict(zip(names, names, strict=True)) | others
     FLAGS.set({name: f"--{option}" for name, option in options.items()})

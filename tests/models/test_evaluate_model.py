@@ -141,8 +141,8 @@ def test_ids_that_are_whole_numbers_are_not_rows():
     whole = se.evaluate_model(model, *frames, "ndcg@5")
     chosen = whole.users[[88, 5]].tolist()
     some = se.evaluate_model(model, *frames, "ndcg@5", users=chosen)
-    assert set(some.users) == set(chosen)
-    assert some.per_user.equals(whole.per_user.loc[some.users])
+    assert set(some.per_user.index) == set(chosen)
+    assert some.per_user.equals(whole.per_user.loc[some.per_user.index])
 
 
 @pytest.mark.filterwarnings("ignore:.*(are not candidates|no training data)")

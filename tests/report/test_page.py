@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import reporting
 from cross_cases import cross
+from evaluations import random_of
 from exact import exact_model
 from raising import raises
 from scipy import stats
@@ -144,7 +145,7 @@ def test_statements_about_models(models, read):
         for sentence in sentences:
             assert sentence in text
     assert "Concentration" not in text  # the lists of the last page are not known
-    n_shown = sum(not example["whole"] for example in ranks.record["examples"])
+    n_shown = sum(not example["whole"] for example in ranks._record["examples"])
     assert text.count(sentence) == n_shown > 0
 
 
@@ -160,7 +161,7 @@ def test_page_has_every_section_and_number(models, read):
     n_drawn = sum(attributes.get("class") == "chart" for _, attributes in reader.elements)
     assert n_drawn == len(charts)
     good = models["good"]
-    listed = [row for row in good.record["examples"][0]["listed"] if row["gain"]]
+    listed = [row for row in good._record["examples"][0]["listed"] if row["gain"]]
     for expected in (
         *charts,
         "All metrics", "Charts", "Comparison", "Who wins, who loses", "Individual users",
@@ -172,7 +173,7 @@ def test_page_has_every_section_and_number(models, read):
             for row in listed
             if row["rank"] <= 5
         ),
-        good.record["inputs"]["relevance"]["sha256"], f"numpy {np.__version__}",
+        good._record["inputs"]["relevance"]["sha256"], f"numpy {np.__version__}",
     ):  # fmt: skip
         assert expected in reader.text
     # What the metrics say, once each.
@@ -320,7 +321,7 @@ def test_names_of_items_are_beside_them(read):
     assert not reader.tags & {"script"}
     assert "<b>bold</b>" in reader.text
     title = dict(zip(items, titles, strict=True))
-    examples = [example for ev in models.values() for example in ev.record["examples"]]
+    examples = [example for ev in models.values() for example in ev._record["examples"]]
     missed = {row["item"] for example in examples for row in example["missed"]}
     for item in missed.union(row["item"] for example in examples for row in example["listed"]):
         assert title.get(item, "") in reader.text
@@ -354,7 +355,7 @@ def test_many_models_are_rows_and_few_are_drawn(models, read):
         assert expected in text
     assert text.count("best:") >= 3 * 7
     # What all have in common is said once.
-    assert text.count(models["good"].record["inputs"]["relevance"]["sha256"]) == 1
+    assert text.count(models["good"]._record["inputs"]["relevance"]["sha256"]) == 1
     assert text.count("231 users are included in the means") == 1
 
 
@@ -397,7 +398,7 @@ def test_segments_and_margins_have_tests_charts_and_notes(models, read):
     names = ["ndcg@10", "recall@10", "mrr@10"]
     options = {"margin": {"ndcg@10": "1%", "recall@10": 0.5}, "test": "wilcoxon"}
     reader = read(models, names, by=by, **options)
-    without = int(models["good"].counted[100:].sum())
+    without = int(models["good"]._values.counted[100:].sum())
     rows = se.compare(models, "ndcg@10", by=by).table
     row = rows[(rows["segment"] == "paid") & (rows["b"] == "fair")].iloc[0]
     for expected in (
@@ -427,7 +428,7 @@ def test_intervals_are_drawn_on_one_scale(models, tmp_path):
     assert "95 % interval {1} to {2}".format(*format_numbers(mean, low, high)) in strips[0]
     ((start, end),) = re.findall(r"M([0-9.]+) 6H([0-9.]+)\" stroke", strips[0])
     assert float(end) == 107  # the best interval ends the scale
-    lowest = min(ev.random("ndcg@5").mean for ev in models.values())
+    lowest = min(random_of(ev, "ndcg@5").mean for ev in models.values())
     share = (low - lowest) / (high - lowest)
     assert float(start) == pytest.approx(5 + 102 * share, abs=0.06)
     assert "no interval" in strips[3]

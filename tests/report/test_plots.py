@@ -83,7 +83,7 @@ def test_losers(models, ax):
     fair, poor = models["fair"], models["poor"]
     plots.losers({"fair": fair, "poor": poor}, "ndcg@10", 0.1, ax=ax)
     differences = fair.values("ndcg@10") - poor.values("ndcg@10")
-    ordered = np.sort(differences[fair.counted])
+    ordered = np.sort(differences[fair._values.counted])
     shares, drawn = ax.lines[0].get_data()
     places = np.rint(np.asarray(shares, float) * len(ordered) / 100 - 0.5).astype(int)
     assert drawn == pytest.approx(ordered[places])
@@ -126,7 +126,7 @@ def test_by_segments_of_your_own(models, ax):
     plans = pd.Series(["free", "paid", None] * 80, name="plan")
     plots.by_group(models, plans, "ndcg@10", ax=ax)
     assert [label.get_text() for label in ax.get_xticklabels()] == ["free", "paid"]
-    without = sum(models["good"].counted[2::3])
+    without = sum(models["good"]._values.counted[2::3])
     assert ax.get_xlabel() == f"plan ({without} users in no segment)"
     for container, ev in zip(ax.containers, models.values(), strict=True):
         expected = ev.by(plans.fillna("none")).xs("ndcg@10", level="metric")
@@ -165,7 +165,7 @@ def test_pieces_are_the_whole_name(name):
 
 def test_concentration(models, ax):
     plots.concentration({"good": models["good"]}, ax=ax)
-    lists = models["good"].rankings.to_positions()[models["good"].counted]
+    lists = models["good"].rankings.to_positions()[models["good"]._values.counted]
     counts = np.sort((lists > 0).sum(axis=0).A1)[::-1]
     items, places = ax.lines[0].get_data()
     for x, y in zip(items, places, strict=True):

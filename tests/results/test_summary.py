@@ -117,8 +117,10 @@ def test_counts_what_users_have_in_train(options, tmp_path):
 
     merged = evaluate(333, 700).merge(evaluate(0, 333))
     for ev in (evaluate(0, 700), merged, saved(merged, tmp_path / "a")):
-        assert (ev.n_cold, ev.n_relevant_seen, ev.n_listed_seen) == expected
-    assert some().n_cold is None
+        found = ev.to_dict()
+        counts = ("n_cold", "n_relevant_seen", "n_listed_seen")
+        assert tuple(found[name] for name in counts) == expected
+    assert some().to_dict()["n_cold"] is None
 
 
 # Lift.
