@@ -9,7 +9,6 @@ nothing, so that signals are handled while the commands and their dependencies a
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 import traceback
@@ -33,9 +32,6 @@ TRY_AGAIN = 75
 #: Options that print the help.
 _HELP = {"-h", "--help", "--help-all"}
 
-#: The smallest address space, in bytes, that a command needs to start; OpenBLAS needs half of it.
-_LEAST_MEMORY = 400 << 20
-
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; `arguments` default to the arguments of the process."""
@@ -45,10 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         words = ["--debug", *(word for word in words if word != "--debug")]
     with signals_as_interrupts() as received, message_lines(words):
         try:
-            from . import messages  # noqa: F401 - while there is memory for it
-
-            _load_openblas()
             from ..core.progress import lines_without_terminal
+            from . import messages  # noqa: F401 - while there is memory for it
             from .commands import app
 
             LINE.set(shlex.join(["sparse-eval", *words]))
@@ -63,30 +57,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     raise SystemExit(0) from None  # the reader had enough of the help
                 raise
             raise SystemExit(_print_error(end, debug)) from None
-
-
-def _load_openblas() -> None:
-    """Load OpenBLAS first and without threads if the address space is limited, as by ``ulimit -v``.
-
-    If memory is missing while OpenBLAS is loaded, it retries forever. It needs no threads, because
-    products are computed by our kernels or by BLAS in one thread.
-
-    Raises
-    ------
-    MemoryError
-        If there is too little memory for OpenBLAS.
-    """
-    try:
-        import resource
-    except ImportError:  # on Windows
-        return
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if limit == resource.RLIM_INFINITY:
-        return
-    if limit < _LEAST_MEMORY:
-        raise MemoryError
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    import scipy.linalg.blas  # noqa: F401
 
 
 def _print_error(error: BaseException, debug: bool) -> int:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ..core.arguments import check_choice, check_whole, show_spelling
-from ..core.files import remove
 from ..core.formatting import MOST_ROWS, text_of_frame
 from ..core.progress import progress_bar
 from ..datasets.split.holdout import Holdout
@@ -589,7 +588,8 @@ class Search:
         ev = scoring.evaluate(model, Execution(progress=progress))
         if ledger.path is not None:
             with saving_model(model, ledger.path.with_name(_MODEL)):
-                remove(ledger.path.with_name(_TEST) / SUMMARY)  # of another model
+                of_another = ledger.path.with_name(_TEST) / SUMMARY
+                of_another.unlink(missing_ok=True)
             ledger.append(_TEST, **about, saved=ledger.save(_TEST, ev._savable(), about))
         return ev
 

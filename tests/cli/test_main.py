@@ -333,40 +333,6 @@ def test_errors_name_options_as_on_the_command_line(error, message):
     assert message_of(error) == message
 
 
-#: Limits the address space before other code runs.
-LIMITED = "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv.pop(1)), -1))"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("megabytes", "code", "expected"),
-    [
-        (350, "from sparse_eval.cli import main; main(['metrics'])", "error: not enough memory\n"),
-        (
-            # OpenBLAS would retry forever to get memory if it were loaded later.
-            450,
-            (
-                "from sparse_eval import cli; cli._load_openblas(); import os;"
-                "print(os.environ['OPENBLAS_NUM_THREADS'], 'scipy.linalg.blas' in sys.modules,"
-                "'numba' in sys.modules, file=sys.stderr)"
-            ),
-            "1 True False\n",
-        ),
-    ],
-)
-def test_a_limit_of_the_address_space(megabytes, code, expected):
-    pytest.importorskip("resource")
-    done = subprocess.run(
-        [sys.executable, "-c", f"{LIMITED}; {code}", str(megabytes << 20)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={key: value for key, value in os.environ.items() if key != "OPENBLAS_NUM_THREADS"},
-    )
-    assert done.stderr == expected
-    assert done.returncode == (2 if "error" in expected else 0)
-
-
 def test_lists_and_describes_every_metric(command):
     _, printed, _ = command("metrics", "--format", "json")
     assert len(json.loads(printed)) == len(REGISTRY)

@@ -12,7 +12,6 @@ from evaluations import KINDS, in_memory, of_model, random_of, same_everything, 
 from pyarrow import csv
 from raising import raises
 from scipy.sparse import csr_matrix
-from systems import need_posix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError
@@ -202,21 +201,11 @@ def test_files_are_removed_with_the_json_first(tmp_path, monkeypatch):
     assert content_of(tmp_path).keys() == names
     unlink = Path.unlink
 
-    def interrupted_after(path, *given):
-        unlink(path, *given)
+    def interrupted_after(path, **given):
+        unlink(path, **given)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Path, "unlink", interrupted_after)
     with pytest.raises(KeyboardInterrupt):
         remove_saved(tmp_path)
     assert content_of(tmp_path).keys() == names - {"summary.json"}
-
-
-def test_files_that_a_save_removes_and_the_next_one_writes_stay_private(tmp_path):
-    need_posix()
-    table = some().save(tmp_path) / "per_user.csv"
-    table.chmod(0o600)
-    some(keep="totals").save(tmp_path)
-    assert not table.exists()
-    some().save(tmp_path)
-    assert table.stat().st_mode & 0o777 == 0o600
