@@ -489,7 +489,7 @@ def _check_ways(model: Any, data: Any, recs: pd.DataFrame, seen: Any, held: Any)
             found = evaluate_model(model, *data, **options)
             _check_same(found, whole, f"{change}, {name}")
     own: Any = recs[recs["user"].isin(_users(whole))].drop(columns="score")
-    if whole.users is None:
+    if whole._values.labels is None:
         rows = own["rank"], (own["user"], own["item"])
         own = Rankings.from_positions(sparse.csr_matrix(rows, seen.shape))
     found = evaluate(own, held, data[-1], train=seen)
