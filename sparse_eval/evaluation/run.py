@@ -380,8 +380,8 @@ def warn_of_mistakes(evaluation: Evaluation) -> None:
         return
     if evaluation._part.seen is not None:
         _check_seen(evaluation, evaluation._part.seen)
-    if evaluation.candidates is not None:
-        _check_candidates(evaluation, evaluation.candidates)
+    if evaluation._candidates is not None:
+        _check_candidates(evaluation, evaluation._candidates)
     if evaluation._n_cold:
         warn(
             f"{evaluation._n_cold} of {evaluation.n_users} evaluated users have no training data "

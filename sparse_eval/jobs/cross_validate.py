@@ -441,7 +441,7 @@ class CrossValidation(Runs):
         import pandas as pd
 
         level = check_fraction("level", level)
-        among = {} if self.candidates is None else {"candidates": self.candidates.kind}
+        among = {} if self._candidates is None else {"candidates": self._candidates.kind}
         index = pd.MultiIndex.from_product((self.names, self.models), names=["metric", "model"])
         rows = []
         for name, model in index:
@@ -594,7 +594,7 @@ class PooledModel(Scores):
     """The pooled numbers of a model, for the page and the charts."""
 
     def __init__(self, cv: CrossValidation, model: str) -> None:
-        super().__init__(cv.request, cv.candidates)
+        super().__init__(cv.request, cv._candidates)
         self._cv = cv
         self._estimates = [cv.estimate(model, name) for name in cv.names]
         self._table = cv.per_user(model)

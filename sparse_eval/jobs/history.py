@@ -335,7 +335,7 @@ def _row(
             "2026-11-23T03:00+00:00"
         )
     parsed = parsed.astimezone(UTC)
-    request, candidates = ev.request, ev.candidates
+    request, candidates = ev.request, ev._candidates
     users, relevance = _digests(ev)
     return {
         "night": f"{parsed:%Y-%m-%d}" if night is None else checked_night(night),

@@ -234,7 +234,7 @@ def write_report(
         few_users=[(name, note) for name, ev in shown.items() if (note := few_users(ev))],
         main=main,
         main_name=metric_title(first._shown(main)),
-        among=first.candidates,
+        among=first._candidates,
         rows=rows,
         turned=len(shown) > _MOST_COLUMNS,
         tables=[rows[start : start + width] for start in range(0, len(rows), width)],
@@ -644,8 +644,8 @@ def _facts(ev: Scores) -> dict[str, str]:
     for name, matrix in record["inputs"].items():
         shape = " × ".join(f"{size:,}" for size in matrix["shape"])
         facts[name] = f"{shape}, {matrix['entries']:,} entries, SHA-256 {matrix['sha256']}"
-    if ev.candidates is not None:
-        facts["candidates"] = _text(ev.candidates.to_dict())
+    if ev._candidates is not None:
+        facts["candidates"] = _text(ev._candidates.to_dict())
     if isinstance(ev, Evaluation):
         if ev.retrieval is not None:
             facts["retrieval"] = _text(ev.retrieval._asdict())

@@ -675,7 +675,7 @@ def _comparison(
             places = ", ".join([*undefined][:3]) + (", …" if len(undefined) > 3 else "")
             why = "no verdict, because the margin is a percentage of a mean of 0 or less"
             facts["notes"] = (*facts["notes"], f"{why}: {places}")
-    among = None if first.candidates is None else first.candidates.kind
+    among = None if first._candidates is None else first._candidates.kind
     return Comparison(table=table, candidates=among, higher_is_better=higher_is_better, **facts)
 
 

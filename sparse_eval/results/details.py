@@ -48,7 +48,7 @@ _POINTS = 60
 
 def to_dict(evaluation: Any, summary: pd.DataFrame) -> dict[str, Any]:
     """Return the content of `Evaluation.to_dict`."""
-    retrieval, candidates = evaluation.retrieval, evaluation.candidates
+    retrieval, candidates = evaluation.retrieval, evaluation._candidates
     seen = evaluation._part.seen
     return {
         "schema": SCHEMA,

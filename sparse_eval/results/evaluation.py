@@ -75,7 +75,14 @@ _INSTEAD = {
     "users": "ev.per_user.index",
     **{
         name: f'ev.to_dict()["{name}"]'
-        for name in ("n_without_list", "n_cold", "n_relevant_seen", "n_listed_seen", "propensities")
+        for name in (
+            "candidates",
+            "n_without_list",
+            "n_cold",
+            "n_relevant_seen",
+            "n_listed_seen",
+            "propensities",
+        )
     },
     **dict.fromkeys(
         ("fingerprints", "n_relevant", "n_seen"),
@@ -473,7 +480,7 @@ class Evaluated(Scores):
         Such as rankings of unseen items, if training data are not given.
         """
         block = self._measured
-        if block is None or self._part.seen is not None or self.candidates is not None:
+        if block is None or self._part.seen is not None or self._candidates is not None:
             return False
         lengths = block.aligned.rankings.lengths[block.counted]
         n_items, least = block.aligned.side_data.n_items, lengths.min()
@@ -490,7 +497,7 @@ class Evaluated(Scores):
         and the ranks of hits among all items have positions without an item.
         """
         block = self._measured
-        if block is None or self.retrieval or self.candidates or not self._counts_unlisted:
+        if block is None or self.retrieval or self._candidates or not self._counts_unlisted:
             return False
         aligned = block.aligned
         rankings, relevance = aligned.rankings, aligned.relevance
@@ -533,8 +540,6 @@ class Evaluation(Evaluated):
         Number of users that count in the means.
     n_skipped : int
         Number of users left out: without a relevant item, or by the rules of the convention.
-    candidates : CandidateCounts or None
-        The kind and number of candidates; None if they were all items that users had not seen.
     retrieval : Retrieval or None
         How the rankings were made, None if they were given.
     baselines : dict of str to Evaluation

@@ -92,7 +92,7 @@ class RunValues(NamedTuple):
             evaluation._values.columns[:, evaluation._values.counted],
             tuple(evaluation.mean().values()),
             {name: evaluation._replicates(evaluation._row_of(name)) for name in overall},
-            evaluation.candidates,
+            evaluation._candidates,
         )
 
 

@@ -40,14 +40,12 @@ class Requested:
     Attributes
     ----------
     request : Request
-    candidates : CandidateCounts or None
-        The kind and number of candidates; None if they were all items that users had not seen.
     """
 
-    candidates: CandidateCounts | None = None
+    _candidates: CandidateCounts | None = None
 
     def __init__(self, request: Request, candidates: CandidateCounts | None) -> None:
-        self.request, self.candidates = request, candidates
+        self.request, self._candidates = request, candidates
         self._among = "" if candidates is None else name_among("", candidates.kind)
 
     @property
@@ -181,9 +179,9 @@ def summarize(scores: Scores, random: RandomTotals | None, level: float) -> pd.D
         lift = _lift(mean, expected.mean, scores.request.plans[row])
         beside = [of._value(of._row_of(name)) for of in scores.baselines.values()]
         counts = (n_users, everybody - n_users)
-        among = () if scores.candidates is None else (scores.candidates.kind,)
+        among = () if scores._candidates is None else (scores._candidates.kind,)
         rows.append((mean, scores._std(row), *interval, *expected, lift, *beside, *counts, *among))
-    behind = _BEHIND if scores.candidates is not None else _BEHIND[:-1]
+    behind = _BEHIND if scores._candidates is not None else _BEHIND[:-1]
     return pd.DataFrame(
         rows,
         index=pd.Index(scores.names, name="metric"),

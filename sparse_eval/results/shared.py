@@ -147,7 +147,7 @@ def _options(ev: Any, needs: list[str]) -> dict[str, Any]:
         "no_relevant": ev.request.no_relevant,
         "without_list": ev.request.without_list,
         "filter_seen": ev.request.seen == "exclude",
-        "candidates": ev.candidates and ev.candidates.kind,
+        "candidates": ev._candidates and ev._candidates.kind,
         **{f"propensities of {name}": ev._propensities.get(name) for name in needs},
     }
 

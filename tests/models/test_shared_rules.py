@@ -63,12 +63,12 @@ def test_a_cross_validation(tmp_path):
         model = se.train_als(fold.train, **ALS, seed=row["seed"])
         ev = se.evaluate_model(model, fold, METRICS, candidates=sampled(fold))
         assert [row[name] for name in named("n+9")] == list(ev.mean().values())
-    assert cv.candidates is not None
-    assert cv.candidates.n_relevant == 0
+    assert cv._candidates is not None
+    assert cv._candidates.n_relevant == 0
     assert cv.summary()["candidates"].tolist() == ["n+9"] * 6
     again = se.CrossValidation.load(tmp_path)
     assert again.table.equals(cv.table)
-    assert again.candidates == cv.candidates
+    assert again._candidates == cv._candidates
 
 
 def test_candidates_for_all_splits():
