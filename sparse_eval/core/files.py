@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import BinaryIO
 
-    import pandas as pd
-
     from .types import JSONValue, PathLike
 
 
@@ -244,24 +242,6 @@ def read_json(path: Path, keys: Iterable[str], foreign: str) -> dict[str, JSONVa
     if not isinstance(content, dict) or not content.keys() >= {*keys}:
         raise InvalidFileError(foreign, path)
     return content
-
-
-def write_parquet(table: pd.DataFrame, path: Path, index: bool) -> None:
-    """Write a table of users as Parquet, with or without its index.
-
-    Raises
-    ------
-    InvalidDataError
-        If the users' labels have no common Parquet type.
-    """
-    from pyarrow import ArrowException
-
-    try:
-        path.write_bytes(table.to_parquet(index=index))
-    except ArrowException as error:
-        raise InvalidDataError(
-            f"the labels of the users do not fit into one Parquet column ({error}); write CSV"
-        ) from error
 
 
 @contextmanager

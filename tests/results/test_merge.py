@@ -150,7 +150,7 @@ def test_counts_are_added_up_and_lists_made_in_different_ways_are_not_merged():
     )
     both = one.merge(other)
     assert both.seen == (3, 2, 4, 6)
-    assert both._candidates == ("1+9", 3, 12, 14, 16, 18, 2**65 - 3)
+    assert both.candidates == ("1+9", 3, 12, 14, 16, 18, 2**65 - 3)
     assert both.retrieval == Retrieval("top_k", 3, 4, 2, 5, 12, 21)
     assert one.merge(replace(other, seen=None)).seen is None
     for name, kind in (("retrieval", "top_k"), ("candidates", "1+9")):
