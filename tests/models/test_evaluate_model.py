@@ -139,7 +139,7 @@ def test_ids_that_are_whole_numbers_are_not_rows():
     ]
     model = se.train_als(se.Interactions.from_frame(frames[0]).matrix(), factors=4)
     whole = se.evaluate_model(model, *frames, "ndcg@5")
-    chosen = whole.users[[88, 5]].tolist()
+    chosen = whole.per_user.index[[88, 5]].tolist()
     some = se.evaluate_model(model, *frames, "ndcg@5", users=chosen)
     assert set(some.per_user.index) == set(chosen)
     assert some.per_user.equals(whole.per_user.loc[some.per_user.index])

@@ -162,7 +162,7 @@ def test_warns_of_means_that_rest_on_few_users(n_users, n_hits, n_first, noted, 
         text = " ".join(str(one).split())
         assert (FEW + noted + ":" in text) if noted else (FEW not in text)
         assert (FEW in one._repr_html_()) == (FEW in one.to_markdown()) == bool(noted)
-        for read in (one.summary, one.to_json):
+        for read in (one.summary, one.to_dict):
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 read()
