@@ -130,7 +130,7 @@ def test_refuses_to_compare_numbers_of_other_propensities(tmp_path):
         other = se.evaluate(lists, gains, names, **more | changed)
         for name in wrong:
             with raises(InvalidDataError):
-                se.compare({"a": ev, "b": other}, name)
+                se.compare({"this": ev, "other": other}, name)
         with raises(InvalidDataError):
             se.write_report({"ev": ev, "other": other}, tmp_path / "report.html")
         right = [name for name in names if name not in wrong]
