@@ -335,14 +335,14 @@ def _is_same(one: float, other: float, close: float) -> bool:
 
 def _values(ev: Evaluation, name: str) -> dict[Hashable, float]:
     """Return the values by user, or an empty dict for a metric of all users together."""
-    if not ev.is_per_user(name):
+    if not ev._is_per_user(name):
         return {}
     return dict(zip(_users(ev), ev.values(name).tolist(), strict=True))
 
 
 def _users(ev: Evaluation) -> list[Hashable]:
     """Return the ids of users, or their rows."""
-    return list(range(len(ev.n_relevant))) if ev.users is None else list(ev.users)
+    return ev._all_users.tolist()
 
 
 def _check_same(found: Evaluation, expected: Evaluation, change: str, rows: Any = None) -> None:
@@ -489,7 +489,7 @@ def _check_ways(model: Any, data: Any, recs: pd.DataFrame, seen: Any, held: Any)
             found = evaluate_model(model, *data, **options)
             _check_same(found, whole, f"{change}, {name}")
     own: Any = recs[recs["user"].isin(_users(whole))].drop(columns="score")
-    if whole.users is None:
+    if whole._values.labels is None:
         rows = own["rank"], (own["user"], own["item"])
         own = Rankings.from_positions(sparse.csr_matrix(rows, seen.shape))
     found = evaluate(own, held, data[-1], train=seen)
@@ -557,7 +557,10 @@ def check_source(
             raise AssertionError(
                 f"{name} has {one.loc[name].to_dict()}, and had {other.loc[name].to_dict()}: {form}"
             )
-    prints = [dict(zip(_users(ev), ev.fingerprints.tolist(), strict=True)) for ev in (found, plain)]
+    prints = [
+        dict(zip(_users(ev), ev._values.fingerprints.tolist(), strict=True))
+        for ev in (found, plain)
+    ]
     for user in prints[0].keys() | prints[1].keys():
         if prints[0].get(user) != prints[1].get(user):
             raise AssertionError(f"user {user!r} has other relevant items: {form}")

@@ -53,8 +53,6 @@ class Pairing:
         The paired test.
     correction
         The correction for multiple comparisons: Holm, Benjamini–Hochberg.
-    how
-        Compare the users that all results share, or (same) fail if their users differ.
     by
         A table of users (.csv, .tsv, .parquet) with a column `user`; its other columns, such as
         country or plan, divide the users into segments that are compared one by one.
@@ -66,7 +64,6 @@ class Pairing:
     metrics: Metrics = None
     test: Literal["t", "wilcoxon", "permutation"] = "t"
     correction: Literal["holm", "bonferroni", "bh", "none"] = "holm"
-    how: Annotated[Literal["intersection", "same"], option("--users")] = "intersection"
     by: Annotated[Path | None, option(metavar="FILE")] = None
     margin: Annotated[list[str] | None, option(metavar="[METRIC=]SIZE")] = None
 

@@ -270,7 +270,7 @@ def write_prometheus(
             lines.append(f"{full}{{{pairs}}} {'NaN' if value is None else repr(float(value))}")
 
     metrics: list[tuple[dict[str, str], dict[str, Any]]] = [
-        ({"model": model, "metric": ev.shown(name)}, one)
+        ({"model": model, "metric": ev._shown(name)}, one)
         for model, ev in models.items()
         for name, one in plain_rows(ev._summarize()).items()  # nobody reads a warning here
     ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import typer
 
-from ..core.files import make_folder, make_folder_of, replacing, write_parquet
+from ..core.files import make_folder, make_folder_of, replacing
 from ..core.formatting import escaped, plain, records
 from ..core.hashing import digest_file
 from ..errors import InvalidDataError, InvalidFileError, shown
@@ -434,7 +434,7 @@ def recommend(
         return
     with replacing(out) as temporary:
         if out.suffix == ".parquet":
-            write_parquet(table, temporary, index=False)
+            temporary.write_bytes(table.to_parquet(index=False))
         elif out.suffix == ".csv":
             temporary.write_text(csv_text(table, printing.safe_csv), encoding="utf-8", newline="")
         else:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 import typer
 
 from ..core.arguments import check_number
-from ..core.files import make_folder, make_folder_of, remove
+from ..core.files import make_folder, make_folder_of
 from ..core.formatting import records
 from ..errors import InvalidDataError, shown
 from .loading import Events, Splitting, check_inputs_are_kept, files_of_split, is_split, with_test
@@ -251,7 +251,7 @@ def _end(
     if out is not None and checkpoint is not None:
         with holdout.saving(out / "split"):  # earlier files are kept if there is no room for it
             remove_saved(out)
-            remove(checkpoint)
+            checkpoint.unlink(missing_ok=True)
     trained = model.train(holdout.train, execution.bars, checkpoint)
     ev = score_model(trained, holdout, protocol, execution, lists=out is not None)
     printing.evaluation(ev, out, **origin, **model.about())

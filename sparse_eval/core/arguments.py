@@ -40,6 +40,7 @@ SPELLINGS = {
     "alpha": {"level": "level=, which is 1 − alpha"},
     "curves": {"left_out": "the table to pandas, as in table['ndcg@10'].plot()"},
     "item_names": {"left_out": "it to Evaluation.explain, which shows the list of a user"},
+    "how": {"evaluations": "evaluations of the same users, or see left_out of the comparison"},
 }
 
 

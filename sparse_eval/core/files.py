@@ -23,16 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import BinaryIO
 
-    import pandas as pd
-
     from .types import JSONValue, PathLike
 
 
 #: The system's error numbers for a path where no file exists; for a pattern, Windows has its own.
 _NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EINVAL)
-
-#: The permissions of files that `remove` removed, for later files at the same paths.
-_removed: dict[Path, int] = {}
 
 
 def as_path(path: object) -> Path:
@@ -168,23 +163,9 @@ def _replacing() -> Iterator[Callable[[Path], Path]]:
                 temporary.unlink()
 
 
-def remove(path: Path) -> None:
-    """Remove a file if it exists; later files of this process at its path get its permissions.
-
-    Raises
-    ------
-    OSError
-        If it cannot be removed.
-    """
-    with suppress(FileNotFoundError):
-        _removed[path.absolute()] = path.stat().st_mode
-        path.unlink()
-
-
 def _permissions(path: Path, of_new: int) -> int:
-    """Return the permissions of a file, even if `remove` removed it."""
-    mode = path.stat().st_mode if path.exists() else _removed.get(path.absolute(), of_new)
-    return stat.S_IMODE(mode) & 0o777
+    """Return the permissions of a file, or those of a new one if it does not exist."""
+    return stat.S_IMODE(path.stat().st_mode) & 0o777 if path.exists() else of_new
 
 
 def temporary_beside(target: Path, token: str) -> Path:
@@ -261,24 +242,6 @@ def read_json(path: Path, keys: Iterable[str], foreign: str) -> dict[str, JSONVa
     if not isinstance(content, dict) or not content.keys() >= {*keys}:
         raise InvalidFileError(foreign, path)
     return content
-
-
-def write_parquet(table: pd.DataFrame, path: Path, index: bool) -> None:
-    """Write a table of users as Parquet, with or without its index.
-
-    Raises
-    ------
-    InvalidDataError
-        If the users' labels have no common Parquet type.
-    """
-    from pyarrow import ArrowException
-
-    try:
-        path.write_bytes(table.to_parquet(index=index))
-    except ArrowException as error:
-        raise InvalidDataError(
-            f"the labels of the users do not fit into one Parquet column ({error}); write CSV"
-        ) from error
 
 
 @contextmanager

@@ -6,7 +6,6 @@ import sys
 import warnings
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -46,7 +45,8 @@ def progress_bar(progress: bool | None, values: Iterable[Any] = (), **options: A
     if progress is None and not (in_notebook or (has_errors and sys.stderr.isatty())):
         if not (has_errors and _with_lines.get()):
             return _Hidden(values)
-        options |= {"file": _Lines(), "bar_format": _LINE, "leave": False}
+        seconds = {"mininterval": SECONDS_PER_LINE, "delay": SECONDS_PER_LINE, "miniters": 1}
+        options |= {"file": _Lines(), "bar_format": _LINE, "leave": False} | seconds
     elif progress is False or not (in_notebook or has_errors):
         return _Hidden(values)
     else:
@@ -78,17 +78,11 @@ class _Hidden(nullcontext[Any]):
 
 
 class _Lines:
-    """Standard error for tqdm: replaces constant redrawing by a line from time to time."""
-
-    def __init__(self) -> None:
-        self._last = monotonic()
+    """Standard error for tqdm: one line after another instead of one that is drawn over."""
 
     def write(self, drawn: str) -> None:
-        """Write a line if enough time has passed since the previous one."""
-        line = drawn.replace("\x1b[A", "").strip()  # without cursor movements
-        now = monotonic()
-        if line and now - self._last >= SECONDS_PER_LINE:
-            self._last = now
+        """Write a line."""
+        if line := drawn.replace("\x1b[A", "").strip():  # without cursor movements
             sys.stderr.write(f"{line}\n")
 
     def flush(self) -> None:

@@ -38,7 +38,6 @@ def map_array(path: Path) -> AnyArray:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
         if not isinstance(array, np.memmap) or array.offset + array.nbytes != size:
             raise UnreadableError("is not a NumPy array, or is longer than its header states")
-        _check_text(array)
     return array
 
 
@@ -53,10 +52,7 @@ def read_arrays(stream: BinaryIO) -> dict[str, AnyArray]:
     """
     with _reading():
         _check_size(stream)
-        arrays = dict(np.load(stream, allow_pickle=False))
-        for array in arrays.values():
-            _check_text(array)
-    return arrays
+        return dict(np.load(stream, allow_pickle=False))
 
 
 def read_sparse(stream: BinaryIO) -> Any:
@@ -104,12 +100,3 @@ def _check_size(stream: BinaryIO) -> None:
             "as the file; if that is right, save it without compression"
         )
     stream.seek(0)
-
-
-def _check_text(array: AnyArray) -> None:
-    """Raise if an array of text contains invalid code points, which NumPy does not check."""
-    if array.dtype.kind == "U" and array.dtype.itemsize:
-        dtype = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
-        codes = np.ascontiguousarray(array).reshape(-1).view(dtype)
-        if (codes > 0x10FFFF).any():
-            raise UnreadableError("contains text with invalid Unicode code points")

@@ -64,7 +64,7 @@ def openmp_threads(num_threads: int | None) -> int:
 def available_cores(environment: Mapping[str, str], root: Path) -> int:
     """Return the number of cores that this process may use.
 
-    This is the smallest of its CPU affinity, the CPU quota of its cgroups rounded up, and the
+    This is the smallest of its CPU affinity, the CPU quota of its container rounded up, and the
     numbers in ``OMP_NUM_THREADS`` and ``NUMBA_NUM_THREADS``. Values that are not positive whole
     numbers are ignored, as OpenMP ignores them. numba raises an error for numbers below 1.
 
@@ -72,7 +72,7 @@ def available_cores(environment: Mapping[str, str], root: Path) -> int:
     ----------
     environment : mapping of str to str
     root : Path
-        The root of the file system with ``proc`` and ``sys``.
+        The root of the file system with ``sys``.
     """
     n_cores = os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
@@ -87,37 +87,15 @@ def available_cores(environment: Mapping[str, str], root: Path) -> int:
 
 @lru_cache(maxsize=1)  # it rarely changes, and files are slow to read
 def cgroup_cores(root: Path) -> float:
-    """Return the CPU quota of this process's cgroups in cores, rounded up; infinity without one.
+    """Return the CPU quota of this container in cores, rounded up; infinity without one.
 
-    A quota applies to all cgroups below it, so the smallest one from the process's cgroup up to the
-    root counts. In a container, the path may be the host's path; the container's cgroup is then the
-    root of the mounted cgroups. Versions 1 and 2 are supported, also at the same time.
+    A container finds its own cgroup at the root of the mounted ones. Versions 1 and 2 are
+    supported.
     """
     mount = root / "sys/fs/cgroup"
-    try:
-        lines = (root / "proc/self/cgroup").read_text("utf-8", "replace").splitlines()
-    except OSError:
-        lines = ["0::/", "1:cpu:/"]
-    least = math.inf
-    for line in lines:
-        controllers, _, path = line.partition(":")[2].partition(":")
-        if controllers and "cpu" not in controllers.split(","):
-            continue
-        # A path with ".." is outside the mounted cgroups.
-        own = Path("." if ".." in path.split("/") else path.strip("/"))
-        for name in (controllers, "cpu") if controllers else ("", "unified"):
-            for one in (own, *own.parents):
-                least = min(least, _quota(mount / name / one))
-    return least
-
-
-def _quota(folder: Path) -> float:
-    """Return the quota of a cgroup in cores, rounded up; infinity without one."""
-    for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
+    for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
         with suppress(OSError, ValueError):  # there is no quota, or it is "max"
-            words: list[str] = []
-            for name in names:
-                words += (folder / name).read_text("utf-8").split()
+            words = " ".join((mount / name).read_text("utf-8") for name in names).split()
             quota, period = map(int, words)
             if quota > 0 and period > 0:
                 return -(-quota // period)

@@ -132,15 +132,15 @@ def compare_lists(
     values["rbo"] = rbo(approximate, exact)
     if isinstance(approximate, Evaluation) and isinstance(exact, Evaluation):
         both = {"exact": exact, "approximate": approximate}
-        for name in filter(exact.is_per_user, shared_metrics(both, None)[0]):
+        for name in filter(exact._is_per_user, shared_metrics(both, None)[0]):
             losses, _, users = paired(exact, approximate, name)
-            sign = 1 if exact.higher_is_better(name) else -1
+            sign = 1 if exact._higher_is_better(name) else -1
             values[f"loss of {name}"] = pd.Series(sign * losses, users.index)
-    everybody = evs[0].evaluated_users.index
+    everybody = evs[0]._evaluated_users.index
     table = pd.DataFrame({name: column.reindex(everybody) for name, column in values.items()})
     parts = [("all", "all", table)]
     if train is not None:
-        bands = activity_of(evs[0], np.flatnonzero(evs[0].counted))
+        bands = activity_of(evs[0], np.flatnonzero(evs[0]._values.counted))
         for code, band in enumerate(bands.names):
             parts.append(("activity", band, table[bands.codes == code]))
     rows: dict[tuple[str, str, str], tuple[Any, ...]] = {}

@@ -380,39 +380,39 @@ def warn_of_mistakes(evaluation: Evaluation) -> None:
     """
     if not evaluation.n_users:  # a block to be merged with others
         return
-    if evaluation.seen is not None:
-        _check_seen(evaluation, evaluation.seen)
-    if evaluation.candidates is not None:
-        _check_candidates(evaluation, evaluation.candidates)
-    if evaluation.n_cold:
+    if evaluation._part.seen is not None:
+        _check_seen(evaluation, evaluation._part.seen)
+    if evaluation._candidates is not None:
+        _check_candidates(evaluation, evaluation._candidates)
+    if evaluation._n_cold:
         warn(
-            f"{evaluation.n_cold} of {evaluation.n_users} evaluated users have no training data "
+            f"{evaluation._n_cold} of {evaluation.n_users} evaluated users have no training data "
             "(cold), so their lists are not personalized. holdout.known() (--only-known) leaves "
             "them out, and ev.by('activity') shows them separately. For a split by users, pass the "
             "holdout, so that they are folded in"
         )
-    n_without, n_users = evaluation.n_without_list, evaluation.n_users
+    n_without, n_users = evaluation._part.n_without_list, evaluation.n_users
     if evaluation.retrieval is None and n_users >= _ENOUGH and 2 * n_without > n_users:
         remedy = (
             "If the lists do not belong to the first rows of validation, assign them to users with "
             "Rankings.from_topk(ids, users=…) or user_rows=…"
-            if evaluation.users is None
+            if evaluation._values.labels is None
             else "To leave them out, pass se.Protocol(metrics, without_list='exclude') as metrics"
         )
         warn(f"{n_without} of {n_users} evaluated users have no list and count 0. {remedy}")
-    if evaluation.leaves_candidates_out:
+    if evaluation._leaves_candidates_out:
         warn(
             "the lists contain fewer items than the catalogue, and train= is missing. auc, "
             "percentile_rank and mean_rank count all unlisted items as candidates. Pass train= to "
             "exclude seen items"
         )
-    if n_users >= _ENOUGH and evaluation.ranks_shown_items:
+    if n_users >= _ENOUGH and evaluation._ranks_shown_items:
         warn(
             "the lists contain every relevant item and less than half of the candidates, as lists "
             "of shown items do. auc, gauc, percentile_rank and mean_rank count all other items as "
             "ranked below. Use auc(among=list), or pass the shown items as candidates="
         )
-    first = evaluation.first_ranks
+    first = evaluation._part.first_ranks
     if first is not None and first.smallest > 1 and first.has_others:
         warn(
             f"no list has a rank 1: the smallest rank is {first.smallest}, and missing ranks count "
@@ -426,7 +426,7 @@ def warn_of_mistakes(evaluation: Evaluation) -> None:
             f"{retrieval.n_unknown_items} of their relevant items are unknown to the model. These "
             "users count 0, and these items count as missed"
         )
-    if evaluation.found_nothing:
+    if evaluation._found_nothing:
         warn(
             "no list contains a relevant item within the cut-offs. Check that both sides use the "
             "same ids, or the same row and column numbers, for users and items"

@@ -353,7 +353,7 @@ def _evaluate_run(
     except SparseEvalError as error:
         error.add_note(f"This is about {run.name}.")
         raise
-    kind = None if evaluation.candidates is None else evaluation.candidates.kind
+    kind = None if evaluation._candidates is None else evaluation._candidates.kind
     means = {name: plain(mean) for name, mean in evaluation.mean().items()}
     return {"n_users": evaluation.n_users, "candidates": kind, "means": means}
 

@@ -335,7 +335,7 @@ def _row(
             "2026-11-23T03:00+00:00"
         )
     parsed = parsed.astimezone(UTC)
-    request, candidates = ev.request, ev.candidates
+    request, candidates = ev.request, ev._candidates
     users, relevance = _digests(ev)
     return {
         "night": f"{parsed:%Y-%m-%d}" if night is None else checked_night(night),
@@ -349,8 +349,8 @@ def _row(
         "users": users,
         "relevance": relevance,
         "settings": {
-            "convention": ev.convention,
-            "no_relevant": ev.no_relevant,
+            "convention": ev.request.convention.name,
+            "no_relevant": ev.request.no_relevant,
             "without_list": request.without_list,
             "seen": request.seen,
             "candidates": None if candidates is None else candidates.kind,
@@ -365,26 +365,26 @@ def _numbers(ev: Evaluation, row: int) -> NightlyMetric:
     name, mean, n_users = ev.names[row], ev._value(row), ev._count(row)
     interval = ev._interval(row, mean, LEVEL)
     error, freedom = math.nan, n_users - 1
-    if not ev.is_per_user(name):
-        replicates = ev.replicates(name)
+    if not ev._is_per_user(name):
+        replicates = ev._replicates(row)
         freedom = len(replicates) - 1
         error = float(replicates.std(ddof=1)) if freedom > 0 else math.nan
     elif n_users:
         error = ev._std(row) / math.sqrt(n_users)
-    better = ev.higher_is_better(name)
+    better = ev._higher_is_better(name)
     return NightlyMetric(mean, error, max(freedom, 0), *interval, n_users, better)
 
 
 def _digests(ev: Evaluation) -> tuple[str | None, str | None]:
     """Return 16 hexadecimal digits of the evaluated users, and of their relevant items."""
-    if not ev.has_values:
+    if not ev._has_values:
         return None, None
-    counted, users = ev.counted, ev.users
+    counted, users = ev._values.counted, ev._values.labels
     labels = np.arange(len(counted)) if users is None else users.to_numpy()
     if labels.dtype.kind not in "iu":
         labels = np.array([str(label) for label in labels.tolist()], object)
     hashes = hash_labels(labels[counted])
-    both = splitmix64(hashes ^ splitmix64(ev.fingerprints[counted]))
+    both = splitmix64(hashes ^ splitmix64(ev._values.fingerprints[counted]))
     of_users, of_both = (f"{int(each.sum(dtype=np.uint64)):016x}" for each in (hashes, both))
     return None if are_row_numbers(users) else of_users, of_both
 

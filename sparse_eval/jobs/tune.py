@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ..core.arguments import check_choice, check_whole, show_spelling
-from ..core.files import remove
 from ..core.formatting import MOST_ROWS, text_of_frame
 from ..core.progress import progress_bar
 from ..datasets.split.holdout import Holdout
@@ -258,7 +257,7 @@ class Tuning(NamedTuple):
         rows = []
         if self.test is not None:
             best = self.trials[self.trials["best"]].iloc[0]
-            names = {name: self.test.shown(name) for name in self.test.names}
+            names = {name: self.test._shown(name) for name in self.test.names}
             rows = [(shown, float(best[shown]), self.test[name]) for name, shown in names.items()]
         return pd.DataFrame(rows, columns=["metric", "validation", "test"])
 
@@ -591,7 +590,8 @@ class Search:
         ev = scoring.evaluate(model, Execution(progress=progress))
         if ledger.path is not None:
             with saving_model(model, ledger.path.with_name(_MODEL)):
-                remove(ledger.path.with_name(_TEST) / SUMMARY)  # of another model
+                of_another = ledger.path.with_name(_TEST) / SUMMARY
+                of_another.unlink(missing_ok=True)
             ledger.append(_TEST, **about, saved=ledger.save(_TEST, ev._savable(), about))
         return ev
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
-from functools import partial
-from threading import Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -58,28 +55,7 @@ def _compile(function: F, **options: bool) -> F:
         return np.errstate(all="ignore")(function)
     compiled = _njit(**_KERNEL, **options)(function)
     compiled._cache = KernelCache(function)  # `cache=True` takes only numba's own
-    compiled.compile = partial(_beside_signals, compiled.compile)
     return cast("F", compiled)
-
-
-def _beside_signals(compile_kernel: Callable[[Any], Any], signature: Any) -> Any:
-    """Compile a kernel, or load it from the cache, in a thread that receives no signals.
-
-    Ctrl-C raises an exception anywhere in the main thread. Once this happened between acquiring and
-    releasing LLVM's lock, and all threads that compiled next waited forever.
-    """
-    if current_thread() is not main_thread():
-        return compile_kernel(signature)
-    done: Future[Any] = Future()
-
-    def work() -> None:
-        try:
-            done.set_result(compile_kernel(signature))
-        except BaseException as error:  # noqa: BLE001 - raised where the kernel was called
-            done.set_exception(error)
-
-    Thread(target=work, name="compile").start()
-    return done.result()
 
 
 def is_ready(function: Callable[..., Any]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -24,7 +24,6 @@ from .plan import propensities
 if TYPE_CHECKING:
     from ..core.types import Booleans, Floats, Integers, Items
     from ..inputs.candidates import Candidates
-    from ..inputs.labelled import UserRows
     from ..inputs.rankings import Rankings
     from ..inputs.relevance import Relevance
     from ..inputs.side_data import SideData
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from .plan import View, Weights
 
 #: Lists or relevance.
-Side = TypeVar("Side", bound="UserRows")
 
 
 @dataclass(frozen=True)
@@ -425,13 +423,13 @@ class Aligned:
         lists, truth = sides
         return cls(lists, truth, side_data, convention, listed=listed, order=order)
 
-    def as_given(self, side: Side) -> Side:
-        """Return lists or relevance with the numbers that items have in the inputs."""
-        labels = side.items_index
+    def as_given(self, rankings: Rankings) -> Rankings:
+        """Return lists with the numbers that items have in the inputs."""
+        labels = rankings.items_index
         if self.order is None or labels is None:
-            return side
+            return rankings
         numbers = np.argsort(self.order[: len(labels)])
-        return side.renumbered(self.order, side.shape[1], labels.take(numbers))
+        return rankings.renumbered(self.order, rankings.shape[1], labels.take(numbers))
 
     @property
     def has_list(self) -> Booleans:

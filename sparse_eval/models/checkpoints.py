@@ -205,7 +205,7 @@ def save_model(model: Any, path: PathLike, *, users: Any = None, items: Any = No
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = se.save_model(se.train_als(holdout.train, factors=8), Path(folder) / "als.npz")
     ...     ev = se.evaluate_model(path, holdout, "ndcg@10")
-    >>> ev.users[:3].tolist()
+    >>> ev.per_user.index[:3].tolist()
     ['U1', 'U10', 'U100']
     """
     with saving_model(model, path, users=users, items=items) as target:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -178,9 +177,7 @@ def _calls() -> Iterator[Callable[[], object]]:
 def _print_all(evaluating: Callable[..., Evaluation], *arguments: Any, **options: Any) -> None:
     evaluation = evaluating(*arguments, **options)
     str(evaluation)
-    for metric in evaluation.metrics:
-        with suppress(SparseEvalError):  # some need lists, which were not kept
-            evaluation.random(metric)
+    evaluation.summary()
 
 
 def _evaluate_indexed(

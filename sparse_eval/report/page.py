@@ -22,7 +22,7 @@ from ..core.messages import printable
 from ..core.threads import thread_lock
 from ..errors import MissingExtraError, OutputError
 from ..inputs.candidates import WARNING
-from ..metrics import REGISTRY, convention_named
+from ..metrics import REGISTRY
 from ..results.comparison import compare
 from ..results.decisions import add_verdicts, parse_margins
 from ..results.details import plain_rows
@@ -80,7 +80,6 @@ def write_report(
     title: str = "Evaluation report",
     test: Literal["t", "wilcoxon", "permutation"] = "t",
     correction: Literal["holm", "bonferroni", "bh", "none"] = "holm",
-    how: Literal["intersection", "same"] = "intersection",
     left_out: Mapping[str, str] | None = None,
     history: History | PathLike | None = None,
     by: UserSegments | None = None,
@@ -102,7 +101,7 @@ def write_report(
         together.
     title : str
         Title of the page.
-    test, correction, how
+    test, correction
         As in `sparse_eval.compare`.
     left_out : mapping of str to str, optional
         Results that could not be shown, and why; the page lists them.
@@ -162,11 +161,11 @@ def write_report(
     chosen, notes = shared_metrics(shown, metrics)
     main = chosen[0]
     parse_margins(margin, chosen)  # raises if a metric is not shown
-    ranked = _ranked(shown, main, how)
+    ranked = _ranked(shown, main)
     # The best first: on a phone, the first rows of a table are all that is seen at once.
     shown = {name: shown[name] for name in dict.fromkeys([*ranked, *shown])}
     best, first = next(iter(shown.items()))
-    options: Any = {"test": test, "correction": correction, "how": how}
+    options: Any = {"test": test, "correction": correction}
     comparison = None
     pairs: list[_Row] = []
     secondary: list[_Row] = []
@@ -180,7 +179,7 @@ def write_report(
             notes += rest.notes
         notes += comparison.notes
     segments: list[list[_Row]] = []
-    if by is not None and not first.is_per_user(main):
+    if by is not None and not first._is_per_user(main):
         notes.append(f"{main} is about all users together, so it is not shown by segment")
     elif ranked:
         more = _of_metrics(margin, [main])
@@ -199,8 +198,8 @@ def write_report(
         shown=shown,
         first=first,
         is_defined=bool(ranked),
-        main_name=metric_title(first.shown(main)),
-        higher=first.higher_is_better(main),
+        main_name=metric_title(first._shown(main)),
+        higher=first._higher_is_better(main),
         columns=columns,
         tables=[columns[n : n + _MOST_COLUMNS] for n in range(0, len(columns), _MOST_COLUMNS)],
         few_users=[(name, note) for name, ev in shown.items() if (note := few_users(ev))],
@@ -258,20 +257,20 @@ def _of_metrics(margin: Any, metrics: list[str]) -> Any:
     return {metric: size for metric, size in margin.items() if metric in metrics}
 
 
-def _ranked(shown: Mapping[str, Evaluation], main: str, how: str) -> list[str]:
+def _ranked(shown: Mapping[str, Evaluation], main: str) -> list[str]:
     """Return the names of the evaluations that a metric is defined for, the best first.
 
     Several are ranked by the users that all of them have, on whom they are compared.
     """
     first = next(iter(shown.values()))
     means = {name: ev[main] for name, ev in shown.items()}
-    if len(shown) > 1 and first.is_per_user(main):
-        users = shared_users(shown, how)
+    if len(shown) > 1 and first._is_per_user(main):
+        users = shared_users(shown)
         if any(users.left_out.values()):
             for (name, ev), rows in zip(shown.items(), users.rows, strict=True):
                 means[name] = _moments(ev.values(main)[rows]).mean
     defined = [name for name, mean in means.items() if mean == mean]
-    return sorted(defined, key=means.__getitem__, reverse=first.higher_is_better(main))
+    return sorted(defined, key=means.__getitem__, reverse=first._higher_is_better(main))
 
 
 def _moments(values: Floats) -> Moments:
@@ -281,9 +280,9 @@ def _moments(values: Floats) -> Moments:
 
 def _divisions(ev: Evaluation, main: str, by: UserSegments | None) -> list[UserSegments]:
     """Return the caller's segments of users, and bands of users."""
-    if not ev.is_per_user(main):
+    if not ev._is_per_user(main):
         return []
-    return [*([] if by is None else [by]), *([_bands_of_users(ev)] if ev.has_values else [])]
+    return [*([] if by is None else [by]), *([_bands_of_users(ev)] if ev._has_values else [])]
 
 
 def _bands_of_users(ev: Evaluation) -> pd.DataFrame:
@@ -291,12 +290,12 @@ def _bands_of_users(ev: Evaluation) -> pd.DataFrame:
     import pandas as pd
 
     columns = {}
-    for title, counts in (("training", ev.n_seen), ("relevant", ev.n_relevant)):
+    for title, counts in (("training", ev._values.n_seen), ("relevant", ev._values.n_relevant)):
         if counts is not None:
-            bands = bands_of(counts[ev.counted], np.ones(ev.n_users), 4, "items")
+            bands = bands_of(counts[ev._values.counted], np.ones(ev.n_users), 4, "items")
             names = [bands.names[code] for code in bands.codes]
             columns[f"{title} items of the user"] = pd.Categorical(names, bands.names)
-    return pd.DataFrame(columns, ev.evaluated_users.index)
+    return pd.DataFrame(columns, ev._evaluated_users.index)
 
 
 def _segments(
@@ -310,9 +309,9 @@ def _segments(
     if others:
         table, notes = segment_differences(shown, main, by, **options)
         return records(table), notes
-    values = ev.values(main)[ev.counted]
+    values = ev.values(main)[ev._values.counted]
     ends = ev.request.range_of(ev.names.index(main))
-    columns = segmentations(by, ev.evaluated_users)
+    columns = segmentations(by, ev._evaluated_users)
     rows = []
     for column in columns:
         for code, name in enumerate(column.names):
@@ -385,8 +384,8 @@ def _columns(
         columns.append(
             {
                 "metric": metric,
-                "title": metric_title(first.shown(metric)),
-                "higher": first.higher_is_better(metric),
+                "title": metric_title(first._shown(metric)),
+                "higher": first._higher_is_better(metric),
                 "models": models,
                 "baselines": simple,
                 "best": _best(shown, metric, differences),
@@ -446,7 +445,7 @@ def _meanings(metrics: list[str]) -> list[Definition]:
 
 def _convention(ev: Evaluation) -> dict[str, Any]:
     """Return the convention, and what differs from the standard."""
-    rules = convention_named(None if ev.convention == "standard" else ev.convention)
+    rules = ev.request.convention
     differences = rules.differences()
     if ev.request.seen == "allow":
         here = ("candidates", "all items, seen ones too", "items not seen in train")
@@ -473,21 +472,21 @@ def _provenance(shown: Mapping[str, Evaluation]) -> dict[str, dict[str, str]]:
 
 def _facts(ev: Evaluation) -> dict[str, str]:
     """Return how an evaluation was made. Commands save no date: a second run gives the same."""
-    record = ev.record
+    record = ev._record
     users = [f"{ev.n_users:,} in the means", f"{ev.n_skipped:,} left out"]
-    if ev.n_cold is not None:
-        users.append(f"{ev.n_cold:,} without training data")
+    if ev._n_cold is not None:
+        users.append(f"{ev._n_cold:,} without training data")
     facts = {key: _text(value) for key, value in record["about"].items()}
     facts["users"] = ", ".join(users)
     facts["versions"] = ", ".join(f"{k} {v}" for k, v in record["versions"].items())
     for name, matrix in record["inputs"].items():
         shape = " × ".join(f"{size:,}" for size in matrix["shape"])
         facts[name] = f"{shape}, {matrix['entries']:,} entries, SHA-256 {matrix['sha256']}"
-    if ev.candidates is not None:
-        facts["candidates"] = _text(ev.candidates.to_dict())
+    if ev._candidates is not None:
+        facts["candidates"] = _text(ev._candidates.to_dict())
     if ev.retrieval is not None:
         facts["retrieval"] = _text(ev.retrieval._asdict())
-    for name, digest in ev.propensities.items():
+    for name, digest in ev._propensities.items():
         facts[f"propensities by {name}"] = f"digest {digest}"
     return facts
 
@@ -519,8 +518,8 @@ def _draw_charts(
     main, base = metrics[0], metrics[0].partition("@")[0]
     first = next(iter(few.values()))
     title = metric_title(main)
-    if first.is_per_user(main) and all(ev.has_values for ev in few.values()):
-        direction = "higher" if first.higher_is_better(main) else "lower"
+    if first._is_per_user(main) and all(ev._has_values for ev in few.values()):
+        direction = "higher" if first._higher_is_better(main) else "lower"
         charts.append(
             Chart(
                 f"{title} of individual users",

@@ -189,7 +189,7 @@ def losers(
     if not len(gains):
         raise InvalidDataError(f"no user has a value of {metric} in both evaluations")
     counts = new.losers(old, metric, margin).iloc[0]
-    if not new.higher_is_better(metric):
+    if not new._higher_is_better(metric):
         gains, names = -gains[::-1], names[::-1]
     n, n_losers = len(gains), int(counts["losers"])
     points = np.linspace(0, n - 1, _POINTS).astype(int)
@@ -232,8 +232,8 @@ def _axes_of(ax: Axes | None) -> Axes:
 
 def _with_direction(ev: Scores, metric: str) -> str:
     """Return the name of a metric for an axis, and that lower is better if so."""
-    lower = "" if ev.higher_is_better(metric) else " (lower is better)"
-    return metric_title(ev.shown(metric)) + lower
+    lower = "" if ev._higher_is_better(metric) else " (lower is better)"
+    return metric_title(ev._shown(metric)) + lower
 
 
 def _add_legend(ax: Axes, lines: Sequence[Any], names: Mapping[str, object]) -> None:

@@ -416,13 +416,15 @@ def compare(
     *,
     test: Literal["t", "wilcoxon", "permutation"] = "t",
     correction: Literal["holm", "bonferroni", "bh", "none"] = "holm",
-    how: Literal["intersection", "same"] = "intersection",
     by: UserSegments | None = None,
     level: float = LEVEL,
     margin: Size | Mapping[str, Size] | None = None,
     progress: bool | None = None,
 ) -> Comparison:
     """Compare evaluations on the users and metrics that all of them have, pair by pair.
+
+    Users are matched by label, or by row number if no evaluation has labels. A note and
+    `Comparison.left_out` count the users that not all evaluations have.
 
     Parameters
     ----------
@@ -439,9 +441,6 @@ def compare(
         The correction for multiple comparisons, over all rows of the table. Holm's controls the
         probability of any error [1]_; Bonferroni's does so with less power. Benjamini and
         Hochberg's controls the share of errors among significant differences [2]_.
-    how : {"intersection", "same"}
-        If the evaluations have different users: compare the shared users, with a note, or raise an
-        error. Users are matched by label, or by row number if no evaluation has labels.
     by : mapping, Series, table or path, optional
         Segments by user, such as countries, plans or cohorts: compare within each of them, and
         correct for all of these comparisons. Every column of a table divides the users anew. A
@@ -503,8 +502,8 @@ def compare(
     ------
     InvalidDataError
         If there are fewer than two evaluations, or they share fewer than two users or no metric. If
-        an evaluation lacks one of `metrics`. If the evaluations have different conventions, users
-        (with ``how="same"``), relevant items of the same users, or propensities that weight hits.
+        an evaluation lacks one of `metrics`. If the evaluations have different conventions,
+        relevant items of the same users, or propensities that weight hits.
         If `by` has an unsupported type, none of the users or more than 30 segments in a column. If
         a margin or an option is unknown.
 
@@ -552,18 +551,17 @@ def compare(
     test = cast("Any", ALIASES.get(test, test) if isinstance(test, str) else test)
     check_choice("test", test, list(TESTS))
     check_choice("correction", correction, list(CORRECTIONS))
-    check_choice("how", how, ["intersection", "same"])
     level = check_fraction("level", level)
     named = named_evaluations(evaluations, least=2)
     names, scored = tuple(named), list(named.values())
     chosen, notes = shared_metrics(named, metrics)
     check_alike(named, chosen)
     margins = parse_margins(margin, chosen)
-    shared = shared_users(named, how)
+    shared = shared_users(named)
     rows, left_out = shared.rows, shared.left_out
     n_users, are_all = len(shared.users), not any(left_out.values())
     notes += shared.notes()
-    overall = [metric for metric in chosen if not scored[0].is_per_user(metric)]
+    overall = [metric for metric in chosen if not scored[0]._is_per_user(metric)]
     if overall and not are_all and by is None:
         notes.append(
             f"{', '.join(overall)}: not compared, because they are about all users together, and "
@@ -601,7 +599,7 @@ def compare(
         for (title, segment, members), metric, (i, j) in pairs:
             bar.update()
             pair = (scored[i], scored[j])
-            if scored[i].is_per_user(metric):
+            if scored[i]._is_per_user(metric):
                 a, b = (scored[m].values(metric)[members[m]] for m in (i, j))
                 numbers = compare_values(a, b, test, level)
                 distance: Callable[[float], Distance] = partial(values_distance, a, b)
@@ -609,7 +607,7 @@ def compare(
                 numbers = compare_replicates(pair, metric, level, n_users, are_all)
                 distance = partial(replicates_distance, pair, metric, are_all)
             if metric in margins:
-                higher = scored[i].higher_is_better(metric)
+                higher = scored[i]._higher_is_better(metric)
                 size = margins[metric].number(float(numbers["mean_b"]))
                 numbers |= decide(margins[metric], size, distance, higher)
             where = {"by": title, "segment": segment} if columns else {}
@@ -635,7 +633,7 @@ def _comparison(
     corrected = correct(table["p"].to_numpy(), facts["correction"])
     table.insert(list(table).index("p") + 1, "p_corrected", corrected)
     significant = agree & (table["p_corrected"] < significance(facts["level"])).to_numpy()
-    higher_is_better = {name: first.higher_is_better(name) for name in table["metric"]}
+    higher_is_better = {name: first._higher_is_better(name) for name in table["metric"]}
     higher = table["metric"].map(higher_is_better).to_numpy()
     a_better = (table["difference"] > 0).to_numpy() == higher
     better = np.where(significant, np.where(a_better, table["a"], table["b"]), "")
@@ -656,7 +654,7 @@ def _comparison(
             places = ", ".join([*undefined][:3]) + (", …" if len(undefined) > 3 else "")
             why = "no verdict, because the margin is a percentage of a mean of 0 or less"
             facts["notes"] = (*facts["notes"], f"{why}: {places}")
-    among = None if first.candidates is None else first.candidates.kind
+    among = None if first._candidates is None else first._candidates.kind
     return Comparison(table=table, candidates=among, higher_is_better=higher_is_better, **facts)
 
 

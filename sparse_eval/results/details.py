@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .measured import Measured
 
 
-#: Version of the output of `Evaluation.to_json` and `Evaluation.save`. The same keys may have a
+#: Version of the output of `Evaluation.to_dict` and `Evaluation.save`. The same keys may have a
 #: different meaning in a newer version.
 SCHEMA = 3
 
@@ -48,18 +48,24 @@ _POINTS = 60
 
 def to_dict(evaluation: Any, summary: pd.DataFrame) -> dict[str, Any]:
     """Return the content of `Evaluation.to_dict`."""
-    retrieval, candidates = evaluation.retrieval, evaluation.candidates
-    counts = ("n_users", "n_skipped", "n_without_list", "n_cold", "n_relevant_seen")
+    retrieval, candidates = evaluation.retrieval, evaluation._candidates
+    seen = evaluation._part.seen
     return {
         "schema": SCHEMA,
         "sparse_eval": installed_version(),
-        **{name: getattr(evaluation, name) for name in (*counts, "n_listed_seen", "no_relevant")},
+        "n_users": evaluation.n_users,
+        "n_skipped": evaluation.n_skipped,
+        "n_without_list": evaluation._part.n_without_list,
+        "n_cold": None if seen is None else seen.n_cold,
+        "n_relevant_seen": None if seen is None else seen.n_relevant,
+        "n_listed_seen": None if seen is None else seen.n_listed,
+        "no_relevant": evaluation.request.no_relevant,
         "without_list": evaluation.request.without_list,
         "seen": evaluation.request.seen,
-        "convention": evaluation.convention,
+        "convention": evaluation.request.convention.name,
         "retrieval": None if retrieval is None else retrieval._asdict(),
         "candidates": None if candidates is None else candidates.to_dict(),
-        "propensities": evaluation.propensities,
+        "propensities": evaluation._propensities,
         "metrics": plain_rows(summary),
     }
 

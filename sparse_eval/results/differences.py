@@ -78,7 +78,7 @@ def replicates_distance(
     """Return the same of a metric of all users together."""
     if not all_users:
         return math.nan, math.nan, math.nan
-    a, b = (ev.replicates(metric) for ev in pair)
+    a, b = (ev._replicates(ev._row_of(metric)) for ev in pair)
     differences = a - factor * b
     is_known = len(differences) > 1 and np.isfinite(differences).all()
     error = float(differences.std(ddof=1)) if is_known else math.nan

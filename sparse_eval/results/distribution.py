@@ -99,7 +99,7 @@ def paired(ev: Scores, other: Scores, metric: Any) -> tuple[Floats, Integers, Ax
     named = named_evaluations({"this": ev, "other": other}, least=2)
     name = str(ev._plan(metric).metric)
     check_alike(named, [name])
-    shared = shared_users(named, "intersection")
+    shared = shared_users(named)
     a, b = (one.values(name)[rows] for one, rows in zip((ev, other), shared.rows, strict=True))
     defined = ~np.isnan(a - b)
     return (a - b)[defined], shared.rows[0][defined], shared.users[defined]
@@ -114,7 +114,7 @@ def count_losers(
 
     level, margin = check_fraction("level", level), check_number("margin", margin, 0)
     differences, rows, users = paired(ev, other, metric)
-    losses = -differences if ev.higher_is_better(metric) else differences
+    losses = -differences if ev._higher_is_better(metric) else differences
     loses = losses > margin * (1 + 1e-9)  # 0.8 − 0.7 is not more than 0.1
     if by is None:
         columns = [Segments(["all"], np.zeros(len(users), np.int64))]
@@ -137,7 +137,7 @@ def count_losers(
 
 def activity_of(ev: Any, rows: Integers) -> Segments:
     """Divide the users in some rows into four bands by their number of training items."""
-    if ev.n_seen is None:
+    if ev._values.n_seen is None:
         raise InvalidMetricError("by='activity' needs train: give train= to the evaluation")
-    bands = bands_of(ev.n_seen[rows], np.ones(len(rows)), 4, "items")
+    bands = bands_of(ev._values.n_seen[rows], np.ones(len(rows)), 4, "items")
     return bands._replace(title="activity")

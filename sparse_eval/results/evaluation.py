@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import UserDict
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
 import numpy as np
 
 from ..core.arguments import check_fraction, check_number
 from ..core.arrays import describe
-from ..core.files import as_input, as_path, replacing, write_parquet
+from ..core.files import as_input, as_path
 from ..core.messages import warn
 from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.axes import Axis
 from ..inputs.candidates import mark_seen
-from .comparison import compare
 from .decisions import Margin, users_needed
 from .details import explain, make_record, precision_recall, row_of_user, to_dict
 from .distribution import count_losers, describe_distribution, paired
@@ -34,7 +32,7 @@ from .intervals import (
 )
 from .parts import Part, SavedNumber, distinct_parts, merge_parts
 from .saving import Savable, facts_of, load, save, table_of
-from .scores import COLUMNS, Scores, expectation, few_users, show
+from .scores import COLUMNS, Scores, few_users, show
 from .segments import break_down, deviation_between, with_names
 
 if TYPE_CHECKING:
@@ -43,19 +41,54 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..core.types import Booleans, Floats, Hashes, Integers, PathLike
+    from ..core.types import Floats, PathLike
     from ..inputs.rankings import Rankings
-    from ..inputs.relevance import Relevance
     from ..metrics import Metric
     from ..metrics.lists import Aligned
-    from ..metrics.random_baseline import Expectation, RandomTotals
+    from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
-    from .comparison import Comparison
     from .decisions import Size
     from .details import PrecisionRecall
     from .measured import Measured
-    from .parts import FirstRanks, Retrieval, SeenCounts, UserValues
+    from .parts import Retrieval, UserValues
     from .segments import ItemNames, UserSegments
+
+#: What replaces former attributes.
+_INSTEAD = {
+    "compare": 'se.compare({"a": ev, "b": other})',
+    "convention": "ev.request.convention.name",
+    "columns": "ev.per_user",
+    "counted": "ev.per_user.notna()",
+    "higher_is_better": "ev.save(folder), whose summary.json has it for each metric",
+    "is_per_user": "name in ev.per_user",
+    "metrics": "ev.request.metrics",
+    "n_users_of": 'ev.summary()["n_users"]',
+    "no_relevant": "ev.request.no_relevant",
+    "random": 'ev.summary()[["random", "random_se"]]',
+    "record": "ev.save(folder), which writes it to summary.json",
+    "relevance": "the validation data",
+    "replicates": "the interval in ev.summary()",
+    "seen": 'ev.to_dict(), with "n_cold", "n_relevant_seen" and "n_listed_seen"',
+    "to_csv": "ev.per_user.to_csv(path)",
+    "to_json": "json.dumps(ev.to_dict())",
+    "to_parquet": "ev.per_user.to_parquet(path)",
+    "users": "ev.per_user.index",
+    **{
+        name: f'ev.to_dict()["{name}"]'
+        for name in (
+            "candidates",
+            "n_without_list",
+            "n_cold",
+            "n_relevant_seen",
+            "n_listed_seen",
+            "propensities",
+        )
+    },
+    **dict.fromkeys(
+        ("fingerprints", "n_relevant", "n_seen"),
+        "the columns of the table of users that ev.save(folder) writes",
+    ),
+}
 
 
 class Evaluated(Scores):
@@ -65,13 +98,13 @@ class Evaluated(Scores):
     _measured: Measured | None
     _known_replicates: dict[int, Floats]
 
-    n_without_list: int = 0
-    n_relevant_seen: int | None = None
-    n_listed_seen: int | None = None
-    seen: SeenCounts | None = None
     retrieval: Retrieval | None = None
-    first_ranks: FirstRanks | None = None
-    has_lists: bool = False
+
+    if not TYPE_CHECKING:  # type checkers would accept any attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            instead = f"; use {_INSTEAD[name]}" if name in _INSTEAD else ""
+            raise AttributeError(f"'Evaluation' object has no attribute {name!r}{instead}")
 
     def _check_counted(self) -> None:
         """Raise if no user counts: only together with other users has this block numbers."""
@@ -98,44 +131,15 @@ class Evaluated(Scores):
         return values
 
     @property
-    def users(self) -> Axis | None:
-        """The users' labels, None if they are the row numbers from 0 on."""
-        return self._values.labels
-
-    @property
-    def counted(self) -> Booleans:
-        """Whether each user counts in the means, shape (n_users,)."""
-        return self._values.counted
-
-    @property
-    def n_relevant(self) -> Integers:
-        """Number of relevant items of each user."""
-        return self._values.n_relevant
-
-    @property
-    def n_seen(self) -> Integers | None:
-        """Number of training items of each user; None if it is not known."""
-        return self._values.n_seen
-
-    @property
-    def fingerprints(self) -> Hashes:
-        """A hash of each user's relevant items and their gains."""
-        return self._values.fingerprints
-
-    @property
-    def columns(self) -> Floats:
-        """The metrics that have a value for each user, shape (n_metrics, n_users)."""
-        return self._values.columns
-
-    @property
-    def all_users(self) -> Axis:
+    def _all_users(self) -> Axis:
         """The users' labels, or their row numbers if there are none."""
-        return Axis.numbers(len(self.counted)) if self.users is None else self.users
+        values = self._values
+        return Axis.numbers(len(values.counted)) if values.labels is None else values.labels
 
     @property
-    def evaluated_users(self) -> Axis:
+    def _evaluated_users(self) -> Axis:
         """The labels of the users that count in the means, or their row numbers."""
-        return self.all_users[self.counted]
+        return self._all_users[self._values.counted]
 
     @property
     def per_user(self) -> pd.DataFrame:
@@ -146,34 +150,10 @@ class Evaluated(Scores):
         """
         import pandas as pd  # not needed to evaluate, and slower to import than evaluating is
 
-        names = [name for name in self.names if self.is_per_user(name)]
-        index = self.all_users.index.rename("user")
+        names = [name for name in self.names if self._is_per_user(name)]
+        index = self._all_users.index.rename("user")
         # A copy, which pandas takes by itself from version 3 on.
-        return pd.DataFrame(self.columns.T, index=index, columns=names, copy=True)
-
-    def to_csv(self, path: PathLike) -> None:
-        """Write `per_user` as CSV, every value in full.
-
-        Raises
-        ------
-        OutputError
-            If the file cannot be written.
-        """
-        with replacing(path) as temporary:
-            self.per_user.to_csv(temporary, lineterminator="\n")
-
-    def to_parquet(self, path: PathLike) -> None:
-        """Write `per_user` as Parquet.
-
-        Raises
-        ------
-        InvalidDataError
-            If the users' labels are of types that Parquet has no common one for.
-        OutputError
-            If the file cannot be written.
-        """
-        with replacing(path) as temporary:
-            write_parquet(self.per_user, temporary, index=True)
+        return pd.DataFrame(self._values.columns.T, index=index, columns=names, copy=True)
 
     def values(self, name: str | Metric) -> Floats:
         """Return one metric of every user.
@@ -203,7 +183,7 @@ class Evaluated(Scores):
                 f"ev[{str(plans[row].metric)!r}]",
                 metric=plans[row].metric,
             )
-        column: Floats = self.columns[sum(plan.per_user for plan in plans[:row])]
+        column: Floats = self._values.columns[sum(plan.per_user for plan in plans[:row])]
         column.flags.writeable = False
         return column
 
@@ -287,7 +267,7 @@ class Evaluated(Scores):
         Name: value, dtype: float64
         """
         values = self.values(metric) if minus is None else paired(self, minus, metric)[0]
-        higher = self.higher_is_better(metric)
+        higher = self._higher_is_better(metric)
         low, high = self.request.range_of(self._row_of(metric))
         ends = (low, high) if minus is None else (low - high, high - low)
         return describe_distribution(values, higher, quantiles, worst, level, ends)
@@ -359,20 +339,10 @@ class Evaluated(Scores):
         return count_losers(self, other, metric, margin, by, level)
 
     @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """The metrics, in the order requested."""
-        return self.request.metrics
-
-    @property
-    def propensities(self) -> dict[str, str]:
+    def _propensities(self) -> dict[str, str]:
         """A digest of each input that weights hits, "train" or "propensity"."""
         propensities: dict[str, str] = self._part.key["propensities"]
         return propensities
-
-    @property
-    def n_users_of(self) -> dict[str, int]:
-        """Number of users in the mean of each metric: fewer if it is undefined for some."""
-        return {name: self._count(row) for row, name in enumerate(self.names)}
 
     def mean(self) -> dict[str, float]:
         """Return the mean of every metric over the evaluated users, or its one number.
@@ -390,34 +360,6 @@ class Evaluated(Scores):
         """
         self._check_counted()
         return {name: self._value(row) for row, name in enumerate(self.names)}
-
-    def replicates(self, name: str | Metric) -> Floats:
-        """Return jackknife replicates of a number about all users together.
-
-        Parameters
-        ----------
-        name : str or Metric
-            One without values for single users, such as coverage or a micro average.
-
-        Returns
-        -------
-        ndarray of float64
-            One for each group of users, with the standard error as their standard deviation. Groups
-            are made of a hash of the users' labels, so that what two evaluations of the same users
-            return is paired. Empty if there are too few users for as many groups.
-
-        Raises
-        ------
-        InvalidMetricError
-            If the metric is unknown, was not evaluated, or has values for single users.
-        """
-        row = self._row_of(name)
-        if self.request.plans[row].per_user:
-            raise InvalidMetricError(
-                f"{self.request.plans[row].metric} has a value for each user; see ev.values",
-                metric=self.request.plans[row].metric,
-            )
-        return self._replicates(row)
 
     def users_needed(
         self,
@@ -525,20 +467,20 @@ class Evaluated(Scores):
         return self._known_replicates[row]
 
     @property
-    def found_nothing(self) -> bool:
+    def _found_nothing(self) -> bool:
         """Whether there are metrics of hits, and no list has any."""
         plans = self.request.plans
         counts_hits = any(plan.is_swept and plan.definition.higher_is_better for plan in plans)
         return counts_hits and not self._part.has_hits
 
     @property
-    def leaves_candidates_out(self) -> bool:
+    def _leaves_candidates_out(self) -> bool:
         """Whether full rankings of different lengths are counted against the whole catalogue.
 
         Such as rankings of unseen items, if training data are not given.
         """
         block = self._measured
-        if block is None or self.seen is not None or self.candidates is not None:
+        if block is None or self._part.seen is not None or self._candidates is not None:
             return False
         lengths = block.aligned.rankings.lengths[block.counted]
         n_items, least = block.aligned.side_data.n_items, lengths.min()
@@ -547,15 +489,15 @@ class Evaluated(Scores):
         return self._counts_unlisted
 
     @property
-    def ranks_shown_items(self) -> bool:
+    def _ranks_shown_items(self) -> bool:
         """Whether lists of shown items are counted against the whole catalogue.
 
         Such lists contain every relevant item, but less than half of the candidates: more than half
-        is a full ranking, see `leaves_candidates_out`. Lists that end at k miss relevant items, and
-        the ranks of hits among all items have positions without an item.
+        is a full ranking, see `_leaves_candidates_out`. Lists that end at k miss relevant items,
+        and the ranks of hits among all items have positions without an item.
         """
         block = self._measured
-        if block is None or self.retrieval or self.candidates or not self._counts_unlisted:
+        if block is None or self.retrieval or self._candidates or not self._counts_unlisted:
             return False
         aligned = block.aligned
         rankings, relevance = aligned.rankings, aligned.relevance
@@ -598,26 +540,8 @@ class Evaluation(Evaluated):
         Number of users that count in the means.
     n_skipped : int
         Number of users left out: without a relevant item, or by the rules of the convention.
-    n_without_list : int
-        Number of users with relevant items and no list. Each counts 0 in every mean, unless the
-        convention leaves them out.
-    n_cold : int or None
-        Number of evaluated users without training data; None if train is not known.
-    n_relevant_seen, n_listed_seen : int or None
-        Number of relevant items, and of listed items, that their user has in train; None if it is
-        not known.
-    seen : SeenCounts or None
-        These three, and the number of relevant items; None if train is not known.
-    candidates : CandidateCounts or None
-        The kind and number of candidates; None if they were all items that users had not seen.
     retrieval : Retrieval or None
         How the rankings were made, None if they were given.
-    first_ranks : FirstRanks or None
-        The first ranks of the lists; None if there are no lists or a model made them.
-    has_values : bool
-        Whether the values of each user are kept.
-    has_lists : bool
-        Whether the lists, and the values of each user, are kept in memory.
     baselines : dict of str to Evaluation
         Evaluations of simple rankings of the same users, by name: printable text that is not a
         column of `summary`. Any other name raises `InvalidDataError`.
@@ -643,14 +567,11 @@ class Evaluation(Evaluated):
         self._given = () if measured else tuple(distinct_parts(parts))
         part = self._part = measured or merge_parts(self._given)
         super().__init__(request, part.candidates)
-        self.n_users, self.n_without_list = part.n_counted, part.n_without_list
+        self.n_users, self.retrieval = part.n_counted, part.retrieval
         n_users = part.span.n if measured is None else len(measured.n_relevant)
         self.n_skipped = n_users - self.n_users
-        self.retrieval, self.first_ranks, self.seen = part.retrieval, part.first_ranks, part.seen
-        if self.seen is not None:
-            self.n_cold, self.n_relevant_seen, self.n_listed_seen, _ = self.seen
-        self.has_lists = measured is not None
-        self.has_values = self.has_lists or part.values is not None
+        self._n_cold = None if part.seen is None else part.seen.n_cold
+        self._has_values = part.values is not None
         self._relist = relist
         self._baselines = Baselines()
         self._compute_random = random_totals
@@ -675,12 +596,7 @@ class Evaluation(Evaluated):
         self._baselines = Baselines(baselines)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Support pickling without the source of the blocks, which may be an open file.
-
-        The random baseline, which takes a second pass over it, is therefore computed before.
-        """
-        if self._compute_random is not None:
-            self._random  # noqa: B018 - it is kept
+        """Support pickling without the source of the blocks, which may be an open file."""
         return self.__dict__ | {"_compute_random": None, "_relist": None}
 
     def summary(self, level: float = LEVEL) -> pd.DataFrame:
@@ -734,9 +650,9 @@ class Evaluation(Evaluated):
 
         If the lists were not kept, the random baseline takes a second pass over the input. It is
         NaN for metrics of all lists together, such as coverage, and for evaluations that were
-        merged. For tables that are read in blocks (Parquet, Dask, Spark) it is NaN unless a metric
-        counts all items. To get it, evaluate frames in memory, or add such a metric, as
-        ``coverage@10``.
+        merged, or pickled before. For tables that are read in blocks (Parquet, Dask, Spark) it is
+        NaN unless a metric counts all items. To get it, evaluate frames in memory, or add such a
+        metric, as ``coverage@10``.
 
         References
         ----------
@@ -751,37 +667,6 @@ class Evaluation(Evaluated):
         if few := few_users(self):
             warn(few)
         return self._summarize(level)
-
-    def random(self, name: str | Metric) -> Expectation:
-        """Return the value of a metric under random rankings of each user's candidates.
-
-        Parameters
-        ----------
-        name : str or Metric
-            One that was evaluated.
-
-        Returns
-        -------
-        Expectation
-            ``mean`` and ``error``, its standard error: 0 if the expectation is exact.
-
-        Raises
-        ------
-        InvalidMetricError
-            If the metric is unknown or was not evaluated.
-        InvalidDataError
-            If it takes lists that were not kept, or it is not known how many items there are.
-        """
-        row = self._row_of(name)
-        expected = expectation(self, self._random, row)
-        if expected is None:
-            raise InvalidDataError(
-                f"the random baseline of {self.metrics[row]} needs the lists of all users, which "
-                "were not kept, or the number of items, which is unknown for tables read in "
-                "blocks. Evaluate in memory, without memory=, client= and keep='totals', or add a "
-                "metric that counts all items, such as coverage@10"
-            )
-        return expected
 
     @property
     def _random(self) -> RandomTotals | None:
@@ -800,61 +685,6 @@ class Evaluation(Evaluated):
         if self._drawn is None and self._measured is not None:
             return self._measured.random_totals(all_users=True, drawn=False)
         return self._drawn or self._part.random
-
-    def compare(
-        self,
-        other: Evaluation,
-        metrics: str | Iterable[str] | None = None,
-        *,
-        names: tuple[str, str] = ("this", "other"),
-        test: Literal["t", "wilcoxon", "permutation"] = "t",
-        correction: Literal["holm", "bonferroni", "bh", "none"] = "holm",
-        how: Literal["intersection", "same"] = "intersection",
-        by: UserSegments | None = None,
-        level: float = LEVEL,
-        margin: Size | Mapping[str, Size] | None = None,
-    ) -> Comparison:
-        """Compare with another evaluation, on the users and metrics that both have.
-
-        Parameters
-        ----------
-        other : Evaluation
-        names : pair of str
-            What to call them.
-        metrics, test, correction, how, by, level, margin
-            As in `sparse_eval.compare`, which compares more than two.
-
-        Returns
-        -------
-        Comparison
-
-        Raises
-        ------
-        InvalidDataError
-            As from `sparse_eval.compare`.
-
-        Examples
-        --------
-        >>> import sparse_eval as se
-        >>> from scipy.sparse import csr_matrix
-        >>> held_out = csr_matrix([[1, 0, 0], [1, 0, 0], [0, 1, 0]])
-        >>> als = se.evaluate(se.Rankings.from_topk([[0, 1], [0, 1], [0, 1]]), held_out, "mrr@2")
-        >>> bpr = se.evaluate(se.Rankings.from_topk([[0, 2], [1, 0], [2, 0]]), held_out, "mrr@2")
-        >>> comparison = als.compare(bpr, names=("als", "bpr"))
-        >>> comparison.table[["a", "b", "difference", "wins", "ties", "losses"]]
-             a    b  difference  wins  ties  losses
-        0  als  bpr    0.333333     2     1       0
-        """
-        return compare(
-            dict(zip(names, (self, other), strict=True)),
-            metrics,
-            test=test,
-            correction=correction,
-            how=how,
-            by=by,
-            level=level,
-            margin=margin,
-        )
 
     def merge(self, *others: Evaluation) -> Evaluation:
         """Return the evaluation of the users of several evaluations.
@@ -906,7 +736,7 @@ class Evaluation(Evaluated):
         return Evaluation(self.request, parts=parts)
 
     @cached_property
-    def record(self) -> dict[str, Any]:
+    def _record(self) -> dict[str, Any]:
         """The details that the page shows with the numbers, see `sparse_eval.results.details`."""
         if self._saved_record is not None:
             return self._saved_record
@@ -915,20 +745,6 @@ class Evaluation(Evaluated):
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the values of the users, ready for JSON. The keys are stable."""
         return to_dict(self, self.summary())
-
-    def to_json(self, path: PathLike | None = None) -> str:
-        """Return `to_dict` as JSON, and write it to `path` if one is given.
-
-        Raises
-        ------
-        OutputError
-            If the file cannot be written.
-        """
-        text = json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
-        if path is not None:
-            with replacing(path) as temporary:
-                temporary.write_bytes(text.encode())
-        return text
 
     def save(
         self,
@@ -977,8 +793,8 @@ class Evaluation(Evaluated):
                 if not (plan.per_user or plan.is_micro)
             }
             parts[name] = replace(part, random=ev._random, values=None, saved=saved)
-        content = to_dict(self, self._summarize()) | facts_of(self) | self.record
-        return Savable(content, parts, table_of(self) if self.has_values else None)
+        content = to_dict(self, self._summarize()) | facts_of(self) | self._record
+        return Savable(content, parts, table_of(self) if self._has_values else None)
 
     @classmethod
     def load(cls, path: PathLike) -> Evaluation:
@@ -1033,12 +849,6 @@ class Evaluation(Evaluated):
         """The lists, aligned with the relevance."""
         aligned = self._lists("rankings").aligned
         return aligned.as_given(aligned.rankings)
-
-    @property
-    def relevance(self) -> Relevance:
-        """The relevance, aligned with the lists."""
-        aligned = self._lists("relevance").aligned
-        return aligned.as_given(aligned.relevance)
 
     def _lists(self, what: str) -> Measured:
         """Return the block of all users, or raise if its lists were not kept."""
@@ -1255,7 +1065,7 @@ class Evaluation(Evaluated):
     def __repr__(self) -> str:
         if not self.n_users:
             return f"<Evaluation: 0 users, {self.n_skipped} left out>"
-        shown = ", ".join(f"{self.shown(name)} {self[name]:.4f}" for name in self.names[:4])
+        shown = ", ".join(f"{self._shown(name)} {self[name]:.4f}" for name in self.names[:4])
         more = f", and {len(self.names) - 4} more" if len(self.names) > 4 else ""
         return f"<Evaluation: {self.n_users} users, {self.n_skipped} left out; {shown}{more}>"
 

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 import numpy as np
 
 from ..core.arguments import check_choice
-from ..core.files import make_folder, read_json, remove, replacing_together
+from ..core.files import make_folder, read_json, replacing_together
 from ..core.formatting import plain
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError, OutputError
 from ..inputs.candidates import JUDGED
@@ -81,7 +81,7 @@ def facts_of(evaluation: Any) -> dict[str, Any]:
     """Return facts for reading unregistered metrics, and the labels, of a saved evaluation."""
     plans = dict(zip(evaluation.names, evaluation.request.plans, strict=True))
     labels = None
-    if evaluation.has_values and evaluation.users is not None:
+    if evaluation._has_values and evaluation._values.labels is not None:
         labels = "text" if evaluation._values.user_ids.dtype == object else "integer"
     return {
         "inputs_given": sorted(evaluation.request.inputs),
@@ -137,7 +137,7 @@ def save(
     _write(folder, content, files)
     for name in _TABLES:  # of the evaluation that was there
         if name not in files:
-            remove(folder / name)
+            (folder / name).unlink(missing_ok=True)
     return folder
 
 
@@ -170,7 +170,7 @@ def remove_saved(folder: Path, *, unfinished: bool = False) -> None:
             stem, _, suffix = name.partition(".")
             for pattern in ([] if unfinished else [name]) + [f".{stem}.*.{suffix}"]:
                 for file in folder.glob(pattern):
-                    remove(file)
+                    file.unlink(missing_ok=True)
     except OSError as error:
         raise OutputError(f"{folder}: cannot be removed: {error.strerror or error}") from error
 

@@ -41,26 +41,20 @@ class Scores(ABC):
     ----------
     request : Request
         The metrics that were computed.
-    candidates : CandidateCounts or None
-        The kind and number of candidates; None if they were all items that users had not seen.
     n_users : int
         Number of users that count in the means.
     n_skipped : int
         Number of users left out: without a relevant item, or by the rules of the convention.
-    n_cold : int or None
-        Number of evaluated users without training data; None if train is not known.
-    has_values : bool
-        Whether the values of each user are kept.
     """
 
-    candidates: CandidateCounts | None = None
     n_users: int = 0
     n_skipped: int = 0
-    n_cold: int | None = None
-    has_values: bool = True
+    _candidates: CandidateCounts | None = None
+    _n_cold: int | None = None  # evaluated users without training data, if it is known
+    _has_values: bool = True  # whether the values of each user are kept
 
     def __init__(self, request: Request, candidates: CandidateCounts | None) -> None:
-        self.request, self.candidates = request, candidates
+        self.request, self._candidates = request, candidates
         self._among = "" if candidates is None else name_among("", candidates.kind)
 
     @property
@@ -68,15 +62,15 @@ class Scores(ABC):
         """The canonical names of the metrics."""
         return list(self.request.names)
 
-    def shown(self, name: str) -> str:
+    def _shown(self, name: str) -> str:
         """Return a metric's display name, such as ``hit_rate@10 (1+99)`` among candidates."""
         return name + self._among
 
-    def is_per_user(self, name: str | Metric) -> bool:
+    def _is_per_user(self, name: str | Metric) -> bool:
         """Return whether a metric has a value for each user."""
         return self._plan(name).per_user
 
-    def higher_is_better(self, name: str | Metric) -> bool:
+    def _higher_is_better(self, name: str | Metric) -> bool:
         """Return whether a larger value of a metric is the better one."""
         return self._plan(name).definition.higher_is_better
 
@@ -98,7 +92,7 @@ class Scores(ABC):
 
     @property
     @abstractmethod
-    def record(self) -> dict[str, Any]:
+    def _record(self) -> dict[str, Any]:
         """The details that the page shows with the numbers, see `sparse_eval.results.details`."""
 
     @property
@@ -110,16 +104,6 @@ class Scores(ABC):
     def _random(self) -> RandomTotals | None:
         """The value of each metric under random rankings, None if it is not known."""
         return None
-
-    @property
-    def convention(self) -> str:
-        """The name of the convention, "standard" where none was given."""
-        return self.request.convention.name
-
-    @property
-    def no_relevant(self) -> str:
-        """The rule for users without relevant items: "exclude", "zero" or "judged"."""
-        return self.request.no_relevant
 
     @abstractmethod
     def values(self, name: str | Metric) -> Floats:
@@ -187,9 +171,9 @@ def summarize(scores: Scores, random: RandomTotals | None, level: float) -> pd.D
         lift = _lift(mean, expected.mean, scores.request.plans[row])
         beside = [of._value(of._row_of(name)) for of in scores.baselines.values()]
         counts = (n_users, everybody - n_users)
-        among = () if scores.candidates is None else (scores.candidates.kind,)
+        among = () if scores._candidates is None else (scores._candidates.kind,)
         rows.append((mean, scores._std(row), *interval, *expected, lift, *beside, *counts, *among))
-    behind = _BEHIND if scores.candidates is not None else _BEHIND[:-1]
+    behind = _BEHIND if scores._candidates is not None else _BEHIND[:-1]
     return pd.DataFrame(
         rows,
         index=pd.Index(scores.names, name="metric"),
@@ -232,7 +216,7 @@ def show(scores: Scores, random: RandomTotals | None, style: str) -> str:
 def few_users(scores: Scores) -> str | None:
     """Return a note about means that too few users make up, None if there are none."""
     rows = range(len(scores.names))
-    names = [scores.shown(scores.names[row]) for row in rows if scores._rests_on_few(row)]
+    names = [scores._shown(scores.names[row]) for row in rows if scores._rests_on_few(row)]
     if not names:
         return None
     return (
@@ -253,7 +237,7 @@ def _columns(scores: Scores, random: RandomTotals | None) -> list[Any]:
     counts = list(map(scores._count, rows))
     differ = any(count != scores.n_users for count in counts)
     return [
-        ("metric", "left", [scores.shown(name) for name in names]),
+        ("metric", "left", [scores._shown(name) for name in names]),
         ("mean", "decimal", [text or "none" for text in rounded]),
         ("95 % interval", "left", [one.text() for one in intervals]),
         ("random", "decimal", [number(one.mean) if one else "" for one in expected]),
@@ -267,8 +251,9 @@ def _columns(scores: Scores, random: RandomTotals | None) -> list[Any]:
 
 def _who(scores: Scores) -> str:
     """Return the numbers of evaluated, left-out and cold users as text."""
-    n_users, n_skipped, n_cold = scores.n_users, scores.n_skipped, scores.n_cold
-    why = "nothing relevant" if scores.convention == "standard" else f"as {scores.convention} does"
+    convention = scores.request.convention.name
+    n_users, n_skipped, n_cold = scores.n_users, scores.n_skipped, scores._n_cold
+    why = "nothing relevant" if convention == "standard" else f"as {convention} does"
     parts = [f"means over {n_users:,} user{'' if n_users == 1 else 's'}"]
     parts.append(f"{n_skipped:,} left out" + (f" ({why})" if n_skipped else ""))
     if n_cold is not None:

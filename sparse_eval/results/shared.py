@@ -142,53 +142,43 @@ def check_alike(evaluations: Mapping[str, Any], metrics: Iterable[str]) -> None:
 def _options(ev: Any, needs: list[str]) -> dict[str, Any]:
     """Return the options that must be equal in compared evaluations."""
     return {
-        "convention": ev.convention,
-        "no_relevant": ev.no_relevant,
+        "convention": ev.request.convention.name,
+        "no_relevant": ev.request.no_relevant,
         "without_list": ev.request.without_list,
         "filter_seen": ev.request.seen == "exclude",
-        "candidates": ev.candidates and ev.candidates.kind,
-        **{f"propensities of {name}": ev.propensities.get(name) for name in needs},
+        "candidates": ev._candidates and ev._candidates.kind,
+        **{f"propensities of {name}": ev._propensities.get(name) for name in needs},
     }
 
 
-def shared_users(evaluations: Mapping[str, Any], how: str) -> SharedUsers:
+def shared_users(evaluations: Mapping[str, Any]) -> SharedUsers:
     """Return the users that all evaluations have, matched by label, or by row without labels.
 
     Raises
     ------
     InvalidDataError
         If there are fewer than two, or only some evaluations have labels. If shared users have
-        different relevant items. If users differ with ``how="same"``.
+        different relevant items.
     """
     names, scored = list(evaluations), list(evaluations.values())
-    unlabelled = [name for name, ev in evaluations.items() if ev.users is None]
-    if unlabelled and any(not are_row_numbers(ev.users) for ev in scored):
+    unlabelled = [name for name, ev in evaluations.items() if ev._values.labels is None]
+    if unlabelled and any(not are_row_numbers(ev._values.labels) for ev in scored):
         raise InvalidDataError(
             f"{unlabelled[0]} has no labels for its users, but others have. Label all of them, "
             "with Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)"
         )
-    labels = [ev.evaluated_users for ev in scored]
+    labels = [ev._evaluated_users for ev in scored]
     common = labels[0]
-    for name, users in zip(names[1:], labels[1:], strict=True):
-        if users.equals(labels[0]):
-            continue
-        if how == "same":
-            only = [*labels[0][~labels[0].isin(users)], *users[~users.isin(labels[0])]]
-            if len(only):
-                raise InvalidDataError(
-                    f"{names[0]} and {name} have different users: {len(only)} users occur in only "
-                    f"one of them (such as {_names(only)}). Evaluate the same users, or compare "
-                    'the shared users with how="intersection"',
-                    argument="how",
-                )
-        common = common[common.isin(users)]
+    for users in labels[1:]:
+        if not users.equals(labels[0]):
+            common = common[common.isin(users)]
     if len(common) < 2:
         raise InvalidDataError(f"users to compare: {len(common)}; a comparison needs two or more")
     rows: list[Integers] = []
     for name, ev, users in zip(names, scored, labels, strict=True):
         order = np.arange(len(users)) if users.equals(common) else users.locate(common)
-        rows.append(np.flatnonzero(ev.counted)[order])
-        same = scored[0].fingerprints[rows[0]] == ev.fingerprints[rows[-1]]
+        rows.append(np.flatnonzero(ev._values.counted)[order])
+        same = scored[0]._values.fingerprints[rows[0]] == ev._values.fingerprints[rows[-1]]
         different = np.flatnonzero(~same)
         if len(different):
             raise InvalidDataError(

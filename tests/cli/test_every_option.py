@@ -127,8 +127,6 @@ VALUES = {
     "evaluate --user": "--score points / guest",
     "--users": "20",
     "recommend --users": "U1,U2",
-    "compare --users": "same",
-    "report --users": "same",
     "--validation": "d/b/clicks.csv",
     "train --validation": "--patience 1 / d/b/clicks.csv",
     "--value": "spent",
@@ -137,8 +135,8 @@ VALUES = {
 
 #: Defaults, and what makes no difference here: to these users, results, and recommendations.
 SAME = {"--counts", "--header", "--memory", "--night", "--no-progress",
-        "--threads", "compare --users", "evaluate --progress", "recommend --value",
-        "report --users", "evaluate --trec"}  # fmt: skip
+        "--threads", "evaluate --progress", "recommend --value",
+        "evaluate --trec"}  # fmt: skip
 
 #: Calls whose other words would conflict with the option.
 OTHER_BASES = {

@@ -121,51 +121,37 @@ def test_results_come_in_the_order_of_the_values():
         for_each(lambda value: 1 / value, [1, 0])
 
 
-def make_root(folder, cgroups, files):
-    """Make a root of a file system with Linux's files about the cgroups of a process."""
+def make_root(folder, files):
+    """Make a root of a file system with Linux's files about the cgroup of a container."""
     for name, text in files.items():
         (folder / "sys/fs/cgroup" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "sys/fs/cgroup" / name).write_text(text)
-    if cgroups is not None:
-        (folder / "proc/self").mkdir(parents=True)
-        (folder / "proc/self/cgroup").write_text(cgroups)
     return folder
 
 
-def version_1(quota, period=100_000, at="cpu"):
+def version_1(quota, period=100_000):
     files = {"cpu.cfs_quota_us": quota, "cpu.cfs_period_us": period}
-    return {f"{at}/{name}": f"{number}\n" for name, number in files.items()}
+    return {f"cpu/{name}": f"{number}\n" for name, number in files.items()}
 
 
 @pytest.mark.parametrize(
-    ("cgroups", "files", "expected"),
+    ("files", "expected"),
     [
-        (None, {}, math.inf),
-        ("0::/\n", {}, math.inf),
-        # Version 2
-        ("0::/\n", {"cpu.max": "200000 100000\n"}, 2),
-        ("0::/\n", {"cpu.max": "200001 100000\n"}, 3),
-        ("0::/a/b\n", {"a/b/cpu.max": "max 100000", "a/cpu.max": "150000 50000"}, 3),
-        ("0::/a/b\n", {"a/b/cpu.max": "200000 100000", "a/cpu.max": "400000 100000"}, 2),
-        ("0::/a\n", {"b/cpu.max": "100000 100000", "a/b/cpu.max": "100000 100000"}, math.inf),
-        ("0::/docker/0123abcd\n", {"cpu.max": "200000 100000"}, 2),  # the host's path
-        ("0::/../other\n", {"cpu.max": "200000 100000"}, 2),  # outside this namespace
+        ({}, math.inf),
+        ({"cpu.max": "200000 100000\n"}, 2),
+        ({"cpu.max": "200001 100000\n"}, 3),
+        ({"a/cpu.max": "200000 100000\n"}, math.inf),
         *[
-            ("0::/\n", {"cpu.max": text}, math.inf)
-            for text in ("", "max", "100000", "0 100000", "100000 0", "a b", "\0")
+            ({"cpu.max": text}, math.inf)
+            for text in ("", "max", "max 100000", "100000", "0 100000", "100000 0", "a b", "\0")
         ],
-        # Version 1
-        ("4:cpu,cpuacct:/\n", version_1(-1), math.inf),
-        ("4:cpu,cpuacct:/\n", version_1(250_000, at="cpu,cpuacct"), 3),
-        ("4:cpuacct,cpu:/a/b\n", version_1(250_000, at="cpu/a"), 3),
-        ("4:cpuset:/a\n5:cpu:/b:c\n", version_1(100_000, at="cpu/b:c"), 1),
-        # Both
-        ("4:cpu:/\n0::/a\n", version_1(300_000) | {"unified/a/cpu.max": "1 1"}, 1),
-        ("4:cpu:/\n0::/\n", version_1(-1) | {"cpu.max": "200000 100000"}, 2),
+        (version_1(-1), math.inf),
+        (version_1(250_000), 3),
+        (version_1(150_000, 50_000), 3),
     ],
 )
-def test_the_quota_of_cgroups(tmp_path, cgroups, files, expected):
-    assert cgroup_cores(make_root(tmp_path, cgroups, files)) == expected
+def test_the_quota_of_a_container(tmp_path, files, expected):
+    assert cgroup_cores(make_root(tmp_path, files)) == expected
 
 
 #: Values of a variable, and the numbers of threads that they set.
@@ -178,7 +164,7 @@ NUMBERS |= dict.fromkeys(
 @pytest.mark.parametrize("quota", [None, 1, 2, 7])
 def test_the_least_limit_holds(tmp_path, monkeypatch, quota):
     text = "max 100000" if quota is None else f"{quota * 100_000} 100000"
-    root = make_root(tmp_path, "0::/\n", {"cpu.max": text})
+    root = make_root(tmp_path, {"cpu.max": text})
     for n_bound in (1, 4, 64):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, n=n_bound: range(n), raising=False)
         for (openmp, first), (numba, second) in product(NUMBERS.items(), NUMBERS.items()):

@@ -125,7 +125,6 @@ def test_the_summary_is_there_after_the_client_is_closed(data, tables):
     same_random(asked, whole)
     assert of_frames.summary()["random"].isna().all()
     for call in (
-        lambda: of_frames.random("ndcg@5"),
         lambda: se.evaluate(*tables, "ndcg@10", client=connected),
         lambda: se.evaluate(*frames, "ndcg@10", client=connected),
         lambda: se.evaluate(*frames, "ndcg@10"),

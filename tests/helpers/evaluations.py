@@ -7,6 +7,7 @@ from merge_cases import N_ITEMS, every_metric, same_bits
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
+from sparse_eval.results.scores import expectation
 
 MIXED = ["ndcg@3", "recall@2", "recall(average=micro)@3", "coverage@2"]
 
@@ -18,6 +19,11 @@ PROBLEM_ITEMS = 100
 
 #: Return a user's label for a number.
 as_text = "ü{:03}".format
+
+
+def random_of(ev, name):
+    """Return the random baseline of a metric and its standard error, None if it is not known."""
+    return expectation(ev, ev._random, ev._row_of(name))
 
 
 def some(n_users=10, seed=0, *, first=0, labels=int, **options):
@@ -107,18 +113,22 @@ KINDS = {
 
 def same_totals(one, other):
     """Check that every number about all users is the same, to the last bit."""
-    counts = ("n_users", "n_skipped", "n_without_list", "n_users_of")
-    for name in ("names", "convention", "no_relevant", "retrieval", *counts):
+    for name in ("names", "n_users", "n_skipped", "retrieval"):
         assert getattr(one, name) == getattr(other, name), name
+    for name in ("convention", "no_relevant"):
+        assert getattr(one.request, name) == getattr(other.request, name), name
+    assert one._part.n_without_list == other._part.n_without_list
     for level in (0.5, 0.95):
         pd.testing.assert_frame_equal(
             one.summary(level), other.summary(level), check_exact=True, check_dtype=False
         )
     for name in one.names:
-        assert one.is_per_user(name) == other.is_per_user(name)
-        assert one.higher_is_better(name) == other.higher_is_better(name)
-        if not one.is_per_user(name):
-            np.testing.assert_array_equal(one.replicates(name), other.replicates(name))
+        assert one._is_per_user(name) == other._is_per_user(name)
+        assert one._higher_is_better(name) == other._higher_is_better(name)
+        if not one._is_per_user(name):
+            np.testing.assert_array_equal(
+                one._replicates(one._row_of(name)), other._replicates(other._row_of(name))
+            )
 
 
 def same_everything(one, other):
@@ -127,12 +137,12 @@ def same_everything(one, other):
     assert list(one.baselines) == list(other.baselines)
     for name, baseline in one.baselines.items():  # the values of its users are not saved
         same_totals(baseline, other.baselines[name])
-    assert one.has_values == other.has_values
-    if one.has_values:
+    assert one._has_values == other._has_values
+    if one._has_values:
         same_bits(other, one)
         assert other.per_user.index.tolist() == one.per_user.index.tolist()
-        assert (one.users is None) == (other.users is None)
-        assert np.array_equal(one.n_relevant, other.n_relevant)
+        assert (one._values.labels is None) == (other._values.labels is None)
+        assert np.array_equal(one._values.n_relevant, other._values.n_relevant)
 
 
 def saved(ev, folder, users="csv"):

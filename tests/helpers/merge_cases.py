@@ -47,16 +47,16 @@ def same_numbers(a, b):
     one, other = a.summary(), b.summary()
     columns = ["mean", "std", "ci_low", "ci_high", "interval", "n_users", "n_skipped"]
     pd.testing.assert_frame_equal(one[columns], other[columns], check_exact=True)
-    assert (a.n_users, a.n_skipped, a.n_without_list) == (b.n_users, b.n_skipped, b.n_without_list)
-    assert a.n_users_of == b.n_users_of
+    assert (a.n_users, a.n_skipped) == (b.n_users, b.n_skipped)
+    assert a._part.n_without_list == b._part.n_without_list
 
 
 def same_bits(a, b):
     """Check that everything that both have is the same to the last bit."""
     pd.testing.assert_frame_equal(a.per_user, b.per_user, check_exact=True, check_index_type=False)
     same_numbers(a, b)
-    assert np.array_equal(a.fingerprints, b.fingerprints)
-    assert np.array_equal(a.counted, b.counted)
+    assert np.array_equal(a._values.fingerprints, b._values.fingerprints)
+    assert np.array_equal(a._values.counted, b._values.counted)
 
 
 def same_random(a, b):

@@ -117,7 +117,7 @@ def same(found, expected):
     """Check that means, deviations, intervals, random baselines and users' values have one bits."""
     same_numbers(found, expected)
     same_random(found, expected)
-    if found.has_values:
+    if found._has_values:
         assert np.array_equal(
             found.per_user.sort_index().to_numpy(),
             expected.per_user.sort_index().to_numpy(),
@@ -127,8 +127,8 @@ def same(found, expected):
 
 def check_against_plain(ev, case, k=K):
     """Check means and values of users against plain Python."""
-    for metric in ev.metrics:
-        mean, values = plain(case, CONVENTIONS[ev.convention], metric.name, k)
+    for metric in ev.request.metrics:
+        mean, values = plain(case, CONVENTIONS[ev.request.convention.name], metric.name, k)
         np.testing.assert_allclose(ev[metric], mean, rtol=1e-12, err_msg=str(metric))
         if values is not None:
             np.testing.assert_allclose(

@@ -27,7 +27,9 @@ def test_any_numeric_dtype_and_index_width(of, index, dtype):
         matrix.indices, matrix.indptr = matrix.indices.astype(index), matrix.indptr.astype(index)
     metrics = ["ndcg@3", "dcg", "map@10", "recall@2", "mrr"]
     expected = se.evaluate(*map(sparse.csr_matrix, (POSITIONS, GAINS)), metrics)
-    assert se.evaluate(*sides, metrics).columns.tobytes() == expected.columns.tobytes()
+    assert (
+        se.evaluate(*sides, metrics)._values.columns.tobytes() == expected._values.columns.tobytes()
+    )
 
 
 @pytest.mark.parametrize(
@@ -137,7 +139,7 @@ def test_shapes_are_padded_never_cut():
     lists = Rankings.from_topk([[7, 1]])  # item 7 is outside of the validation matrix
     ev = se.evaluate(lists, sparse.csr_matrix(GAINS), ["mrr@2", "recall@2"])
     assert ev.values("mrr@2").tolist() == [0.5, 0.0, 0.0]  # users without lists count 0
-    assert ev.n_without_list == 2
+    assert ev.to_dict()["n_without_list"] == 2
     more = Rankings.from_topk([[1]] * 5)
     ev = se.evaluate(more, sparse.csr_matrix(GAINS), "mrr@1")
     assert (ev.n_users, ev.n_skipped) == (3, 2)

@@ -4,21 +4,16 @@ import errno
 import importlib
 import os
 import pkgutil
-import signal
 import subprocess
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
-from threading import current_thread, main_thread
 from unittest import mock
 
 import llvmlite
 import numba
 import numpy as np
 import pytest
-from llvmlite.binding import ffi
 from raising import raises, warns
 
 import sparse_eval as se
@@ -144,27 +139,6 @@ def test_a_full_disk_and_no_folder_are_said(monkeypatch):
     call(kernel(twice))  # a second warning would be an error
     with raises(SparseEvalError):
         se.compile_kernels(progress=False)
-
-
-def test_an_interrupt_while_a_kernel_is_compiled_leaves_no_lock_behind(monkeypatch):
-    load = cache.KernelCache.load_overload
-    threads = []
-
-    def interrupted(self, *arguments):
-        threads.append(current_thread())
-        with ffi.lib._lock:
-            signal.raise_signal(signal.SIGINT)
-            time.sleep(0.1)
-        return load(self, *arguments)
-
-    function = kernel(twice)
-    monkeypatch.setattr(cache.KernelCache, "load_overload", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        call(function)
-    monkeypatch.undo()
-    assert main_thread() not in threads
-    with ThreadPoolExecutor(1) as pool:  # which would wait for ever
-        assert pool.submit(call, function).result(timeout=60) is function
 
 
 #: What a process that finds all kernels on disk does: it prints how many it has compiled itself.

@@ -45,16 +45,16 @@ def test_groups_are_distinguished_by_type_and_not_by_scale():
 
 
 def test_many_groups_take_bounded_memory(monkeypatch):
-    expected = SMALL.evaluate("calibration@2").columns
+    expected = SMALL.evaluate("calibration@2")._values.columns
     monkeypatch.setattr("sparse_eval.metrics.beyond_accuracy._MIXES", 1)
-    np.testing.assert_array_equal(SMALL.evaluate("calibration@2").columns, expected)
+    np.testing.assert_array_equal(SMALL.evaluate("calibration@2")._values.columns, expected)
 
 
 def test_data_of_items_may_be_keyed_by_item():
     groups = {item: GROUPS[item] for item in reversed(range(N_ITEMS))}
     keyed = SMALL.evaluate("calibration@2", items=se.ItemData(groups=groups))
     plain = SMALL.evaluate("calibration@2")
-    np.testing.assert_allclose(keyed.columns, plain.columns, rtol=1e-12)
+    np.testing.assert_allclose(keyed._values.columns, plain._values.columns, rtol=1e-12)
 
 
 def test_labels_of_items_are_matched():

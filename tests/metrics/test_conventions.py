@@ -89,7 +89,7 @@ def test_each_convention_on_the_first_user(convention):
         gains = WITHOUT_ZEROS
     ev = se.evaluate(LISTS, gains, list(expected), convention=convention)
     assert {m: ev.values(m)[0] for m in expected} == pytest.approx(expected)
-    assert ev.convention == (convention or "standard")
+    assert ev.request.convention.name == (convention or "standard")
     if "recall@3" in expected:
         assert ev.summary().loc["recall@3", "n_users"] == n_users
         assert ev["recall@3"] == pytest.approx(expected["recall@3"] / n_users)
@@ -206,11 +206,11 @@ def test_stored_zeros_are_misses_or_hits_in_every_metric(name):
     stored, dropped = (
         se.evaluate(given.lists, truth, metrics, **options) for truth in (given.zeros, without)
     )
-    users = (dropped.n_relevant > 0) & (np.diff(given.lists.indptr) > 0)
+    users = (dropped._values.n_relevant > 0) & (np.diff(given.lists.indptr) > 0)
     assert users.sum() > 100
     same = [
         np.array_equal(one[users], other[users], equal_nan=True)
-        for one, other in zip(stored.columns, dropped.columns, strict=True)
+        for one, other in zip(stored._values.columns, dropped._values.columns, strict=True)
     ]
     assert all(same) == (CONVENTIONS[name].zeros == "miss")
     # Otherwise a zero is a hit, and no more.

@@ -7,6 +7,7 @@ from statistics import fmean
 import intents_oracle as plain
 import numpy as np
 import pytest
+from evaluations import random_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from list_cases import N_ITEMS, Case, list_cases
@@ -67,5 +68,5 @@ def test_the_expected_map_ia_is_the_mean_over_all_orders(groups, relevant, seen,
     case = Case([[0]], [dict.fromkeys(relevant, 1.0)], [seen | set(range(5, N_ITEMS))])
     orders = permutations({0, 1, 2, 3, 4} - seen)
     expected = fmean(plain.map_ia(order[:k], relevant, groups) for order in orders)
-    random = evaluate(case, f"map_ia@{k}", groups).random(f"map_ia@{k}")
+    random = random_of(evaluate(case, f"map_ia@{k}", groups), f"map_ia@{k}")
     assert random.mean == pytest.approx(expected, rel=1e-12)

@@ -163,7 +163,7 @@ def test_users_without_a_list_count_or_not():
     assert se.evaluate(lists, gains, "mrr")["mrr"] == 1 / 2
     assert se.evaluate(lists, gains, se.Protocol("mrr", without_list="exclude"))["mrr"] == 1
     with raises(InvalidDataError):
-        cut.compare(whole)
+        se.compare({"this": cut, "other": whole})
 
 
 def test_first_positions_of_lists():

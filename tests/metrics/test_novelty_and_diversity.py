@@ -7,7 +7,7 @@ import novelty_oracle as plain
 import numpy as np
 import pytest
 from cases import of_sets
-from evaluations import problem
+from evaluations import problem, random_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from list_cases import GROUPS, N_ITEMS, VECTORS, Case, list_cases
@@ -75,7 +75,7 @@ def test_expectations_are_means_over_all_lists(case, filter_seen):
             items = set(range(N_ITEMS)) - (seen if filter_seen else set())
             lists = map(list, permutations(sorted(items), min(3, len(items))))
             of_users.append(np.mean([value(name, one, case, user, 3) for one in lists]))
-        found, error = ev.random(f"{name}@3")
+        found, error = random_of(ev, f"{name}@3")
         assert error == 0
         expected = mean_of_defined(of_users)
         assert found == pytest.approx(expected, rel=1e-12, abs=1e-12, nan_ok=True), name
@@ -96,7 +96,7 @@ def test_parts_of_a_history_give_the_same_bits(limit, value, monkeypatch):
 
     def evaluate():
         ev = se.evaluate(lists, gains, "serendipity(form=cosine)@6", train=more["train"])
-        return ev.columns.tobytes(), ev.summary()
+        return ev._values.columns.tobytes(), ev.summary()
 
     values, summary = evaluate()
     monkeypatch.setattr(f"sparse_eval.inputs.training.{limit}", value)

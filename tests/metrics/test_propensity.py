@@ -118,9 +118,9 @@ def test_refuses_to_compare_numbers_of_other_propensities(tmp_path):
     names = ["recall@3", "recall(weights=ips)@3", "psp@3", "recall(weights=ips,gamma=2)@3"]
     same = se.evaluate(lists, gains, names, **more, memory=1 << 24)
     ev = saved(se.evaluate(lists, gains, names, **more), tmp_path)
-    assert set(ev.propensities) == set(INPUTS)
-    assert ev.propensities == same.propensities == ev.to_dict()["propensities"]
-    assert ev.compare(same).table["difference"].eq(0).all()
+    assert set(ev._propensities) == set(INPUTS)
+    assert ev._propensities == same._propensities == ev.to_dict()["propensities"]
+    assert se.compare({"a": ev, "b": same}).table["difference"].eq(0).all()
     train = more["train"].copy()
     train.data[0] = 0  # one user less
     for changed, wrong in (
@@ -130,11 +130,11 @@ def test_refuses_to_compare_numbers_of_other_propensities(tmp_path):
         other = se.evaluate(lists, gains, names, **more | changed)
         for name in wrong:
             with raises(InvalidDataError):
-                ev.compare(other, name)
+                se.compare({"this": ev, "other": other}, name)
         with raises(InvalidDataError):
             se.write_report({"ev": ev, "other": other}, tmp_path / "report.html")
         right = [name for name in names if name not in wrong]
-        assert len(ev.compare(other, right).table) == len(right)
+        assert len(se.compare({"a": ev, "b": other}, right).table) == len(right)
 
 
 @pytest.mark.parametrize(

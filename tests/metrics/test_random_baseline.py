@@ -10,6 +10,7 @@ import oracle
 import pandas as pd
 import pytest
 from cases import of_sets, to_csr
+from evaluations import random_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from public_calls import spelled
@@ -112,7 +113,7 @@ def test_expectations_are_means_over_all_lists_of_unseen_candidates(user):
         expected = oracle.expected_at_random(
             name, options, k, user.stored, context, None if is_whole else length
         )
-        found, error = ev.random(spelling)
+        found, error = random_of(ev, spelling)
         assert error == 0
         if not math.isnan(ev[spelling]) and not (name == "fcp" and math.isnan(expected)):
             assert found == pytest.approx(expected, rel=1e-12, abs=1e-14, nan_ok=True), spelling
@@ -194,7 +195,7 @@ def test_auc_counts_misses_that_no_list_can_hold(convention):
 def assert_as_random(ev):
     """Compare means, of metrics of single users, with the expectations of random lists."""
     for name, plan in zip(ev.names, ev.request.plans, strict=True):
-        found, error = ev.random(name)
+        found, error = random_of(ev, name)
         if plan.definition.per_user:
             apart = 6 * error + 1e-12
             assert found == pytest.approx(ev[name], rel=1e-10, abs=apart, nan_ok=True), name
@@ -219,7 +220,7 @@ def test_random_lists_of_all_users_are_drawn_from_unseen_candidates(rule):
             protocol = se.Protocol(names, **options)
             ev = se.evaluate(rankings, sides[1], protocol, train=sides[0], **more)
             found.append(list(ev.mean().values()))
-    expected = [ev.random(name).mean for name in names]
+    expected = [random_of(ev, name).mean for name in names]
     assert expected == pytest.approx(np.mean(found, axis=0), rel=1e-12)
 
 
@@ -262,8 +263,8 @@ def test_shown_items_are_candidates_where_they_are_hits():
     shown = to_csr([{0: 1, 1: 0, 2: 0, 3: 0}], float, 6)
     lists, names = se.Rankings.from_topk([[0, 4]]), ["precision@2", "jaccard@2"]
     ev = se.evaluate(lists, shown, names, train=of_sets([{1, 2}], 6), convention="mind-notebook")
-    assert ev.random("precision@2").mean == pytest.approx(2 / 4)  # of items 0, 3, 4 and 5
-    assert ev.random("jaccard@2").mean > 0
+    assert random_of(ev, "precision@2").mean == pytest.approx(2 / 4)  # of items 0, 3, 4 and 5
+    assert random_of(ev, "jaccard@2").mean > 0
     assert ev.explain(0)["cumulative"].iloc[1] == 1.0
 
 
@@ -340,9 +341,9 @@ def test_what_was_seen_is_drawn_where_it_may_be_recommended_again():
     with warns():
         again = se.evaluate_model(model, holdout, se.Protocol("gini@5", filter_seen=False))
     every = se.evaluate(se.recommend(model, holdout, 5), holdout.validation, "gini@5")
-    assert again.random("gini@5") == every.random("gini@5")
+    assert random_of(again, "gini@5") == random_of(every, "gini@5")
     new = se.evaluate_model(model, holdout, "gini@5")
-    assert new.random("gini@5") != every.random("gini@5")
+    assert random_of(new, "gini@5") != random_of(every, "gini@5")
 
 
 def test_random_lists_are_as_long_as_those_of_the_users():
@@ -362,13 +363,13 @@ def test_ideal_lists_of_random_ones_are_those_of_the_convention(convention, k):
         for order in map(list, permutations(range(3)))
     ]
     expected = math.fsum(ev[name] for ev in found) / len(found)
-    assert found[0].random(name).mean == pytest.approx(expected, rel=1e-12)
+    assert random_of(found[0], name).mean == pytest.approx(expected, rel=1e-12)
     with warns():
         ev = se.evaluate(
             se.Rankings.from_topk([[0]], shape=(1, 3)), truth, name,
             convention=convention, candidates=[0],
         )  # fmt: skip
-    assert ev.random(name).mean == pytest.approx(ev[name], rel=1e-12)
+    assert random_of(ev, name).mean == pytest.approx(ev[name], rel=1e-12)
 
 
 def test_the_popularity_ranking():
@@ -400,7 +401,7 @@ DRAWN = ["err@3", "jaccard@4", "err", "diversity@4", "gini@4", "entropy@3", "gin
 LABELS = np.array([f"u{number * 7919 % 1000:03}" for number in range(N_USERS)])
 
 
-def random_of(names, order=slice(None), labels=LABELS, **options):
+def baselines_of(names, order=slice(None), labels=LABELS, **options):
     """Return the random baselines of users in some order, under their labels."""
     lists, gains, train = many_users()
     ev = se.evaluate(
@@ -420,12 +421,12 @@ def random_of(names, order=slice(None), labels=LABELS, **options):
 @given(st.permutations(range(N_USERS)), st.integers(1, 4))
 def test_neither_order_nor_threads_change_a_bit(order, threads):
     names = [*DRAWN, "ndcg@4", "recall(average=micro)@3", "mrr"]
-    found = random_of(names, np.array(order), num_threads=threads)
-    pd.testing.assert_frame_equal(found, random_of(names), check_exact=True)
+    found = baselines_of(names, np.array(order), num_threads=threads)
+    pd.testing.assert_frame_equal(found, baselines_of(names), check_exact=True)
 
 
 def test_labels_decide_what_is_drawn():
-    numbered = random_of(DRAWN, labels=None)["random"]
+    numbered = baselines_of(DRAWN, labels=None)["random"]
     for users, same in ((np.arange(N_USERS), True), (LABELS, False), (np.arange(1, 61), False)):
-        equal = random_of(DRAWN, labels=users)["random"] == numbered
+        equal = baselines_of(DRAWN, labels=users)["random"] == numbered
         assert equal.tolist() == [same] * len(DRAWN)

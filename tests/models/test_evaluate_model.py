@@ -139,10 +139,10 @@ def test_ids_that_are_whole_numbers_are_not_rows():
     ]
     model = se.train_als(se.Interactions.from_frame(frames[0]).matrix(), factors=4)
     whole = se.evaluate_model(model, *frames, "ndcg@5")
-    chosen = whole.users[[88, 5]].tolist()
+    chosen = whole.per_user.index[[88, 5]].tolist()
     some = se.evaluate_model(model, *frames, "ndcg@5", users=chosen)
-    assert set(some.users) == set(chosen)
-    assert some.per_user.equals(whole.per_user.loc[some.users])
+    assert set(some.per_user.index) == set(chosen)
+    assert some.per_user.equals(whole.per_user.loc[some.per_user.index])
 
 
 @pytest.mark.filterwarnings("ignore:.*(are not candidates|no training data)")
@@ -163,7 +163,7 @@ def test_candidates_are_matched_by_id(holdout):
     by_number = evaluated(sparse.csr_matrix(mask))
     for found in (evaluated(keyed), evaluated(frame), evaluated(keyed, memory=10**9)):
         assert found.mean() == by_number.mean()
-        assert found.candidates == by_number.candidates
+        assert found._candidates == by_number._candidates
     recs = se.recommend(model, holdout, k=3, users=[users[5]], candidates=keyed)
     assert set(recs["item"]) <= set(keyed[users[5]])
     ids = se.top_k(model, k=3, seen=holdout.train, candidates=keyed, users=[users[5]]).ids

@@ -129,7 +129,7 @@ def recall(lists, als, holdout):
     """Return the recall@10 of an index, whose lists hold no seen item."""
     exact = se.evaluate_model(als, holdout, "ndcg@10", keep="lists")
     index = se.evaluate(lists, holdout.validation, "ndcg@10", train=holdout.train, keep="lists")
-    assert index.n_listed_seen == 0
+    assert index.to_dict()["n_listed_seen"] == 0
     table = se.compare_lists(index, exact, train=holdout.train)
     return float(table.loc[("all", "all", "recall@10"), "mean"])
 

@@ -114,7 +114,7 @@ def test_models_that_we_make_are_never_taken_for_scores(square, tmp_path):
         model = se.baselines.ease(data)
         path = se.save_model(model, tmp_path / "ease.npz")
         one, other = (se.evaluate_model(some, *plain, METRICS) for some in (model, path))
-        assert one.columns.tobytes() == other.columns.tobytes()
+        assert one._values.columns.tobytes() == other._values.columns.tobytes()
 
 
 LEVELS = pd.MultiIndex.from_product([[1, 2], [0, 1]])
@@ -179,7 +179,7 @@ def test_scores_are_sorted(kind, holdout, weights, tmp_path, monkeypatch):
         order = unseen[np.lexsort((unseen, -table[user, unseen]))][:20]
         ranks[user, order] = np.arange(1, len(order) + 1)
     plain = se.evaluate(sparse.csr_matrix(ranks), held_out, RANKED)
-    assert ev.columns.tobytes() == plain.columns.tobytes()
+    assert ev._values.columns.tobytes() == plain._values.columns.tobytes()
     lists = se.top_k(model, seen=holdout.train, k=4)
     of_two = se.recommend(model, holdout, k=4, users=holdout.users[[7, 3]])
     assert of_two["score"].to_numpy().tobytes() == lists.scores[[7, 3]].tobytes()

@@ -39,7 +39,7 @@ def test_ties_are_counted_alike(seed, k):
     model = model_of(users, items)
     by_ranks = se.evaluate_model(model, train, held, f"ndcg@{k}")
     by_lists = se.evaluate_model(model, train, held, f"ndcg@{k}", keep="lists")
-    assert by_ranks.columns.tobytes() == by_lists.columns.tobytes()
+    assert by_ranks._values.columns.tobytes() == by_lists._values.columns.tobytes()
     assert by_ranks.retrieval is not None
     assert by_lists.retrieval is not None
     assert by_ranks.retrieval[1:] == by_lists.retrieval[1:]
@@ -100,7 +100,7 @@ def test_a_recommender_is_evaluated_as_its_model(split, tmp_path):
         assert ev.baselines["popularity"].mean() == expected.baselines["popularity"].mean()
     wanted = parts.users[np.flatnonzero(parts.validation.csr.getnnz(axis=1))[[9, 3, 5]]]
     some = se.evaluate_model(own, parts, ACCURACY, users=wanted)
-    assert some.per_user.equals(ev.per_user.loc[some.users])
+    assert some.per_user.equals(ev.per_user.loc[some.per_user.index])
     if parts.fold_in is None:
         order = np.random.default_rng(0).permutation(len(parts.users))
         sides = (
@@ -108,7 +108,7 @@ def test_a_recommender_is_evaluated_as_its_model(split, tmp_path):
             for side in (parts.train, parts.validation)
         )
         other = se.evaluate_model(own, *sides, ACCURACY)
-        assert other.per_user.loc[ev.users].equals(ev.per_user)
+        assert other.per_user.loc[ev.per_user.index].equals(ev.per_user)
     recs, lists = (se.recommend(one, parts, 4, users=wanted) for one in (own, model))
     assert recs.drop(columns="score").equals(lists.drop(columns="score"))
     np.testing.assert_allclose(recs["score"], lists["score"], rtol=1e-12)
@@ -139,12 +139,12 @@ def test_a_model_ranks_everything_where_a_metric_has_no_cutoff(holdout):
     ranks = se.ranks(model, holdout.validation, seen=holdout.train)
     expected = se.evaluate(ranks, holdout.validation, RANKED, train=holdout.train)
     ev = se.evaluate_model(model, holdout, RANKED)
-    assert ev.columns.tobytes() == expected.columns.tobytes()
+    assert ev._values.columns.tobytes() == expected._values.columns.tobytes()
     assert ev.summary()["random"].equals(expected.summary()["random"])
     assert ev.retrieval is not None
     assert ev.retrieval.via == "full_ranks"
     cut = se.evaluate_model(model, holdout, RANKED[-2:])
-    assert cut.columns.tobytes() == ev.columns[-2:].tobytes()
+    assert cut._values.columns.tobytes() == ev._values.columns[-2:].tobytes()
     assert ev.explain(holdout.users[7]).equals(expected.explain(holdout.users[7]))
 
 

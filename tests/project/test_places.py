@@ -84,9 +84,6 @@ def write_everything(i, folder):
     for name, (save, _) in FOLDERS.items():
         save(i, folder / name)
     ev, model = EVALUATIONS[i], exact_model(SPLITS[i].train)
-    ev.to_csv(folder / "t.csv")
-    ev.to_parquet(folder / "t.parquet")
-    ev.to_json(folder / "t.json")
     se.write_report({"a": ev}, folder / "r.html")
     se.History(folder / "h.jsonl").append(ev, "a")
     model.save(folder / "factors.npz")
@@ -142,9 +139,6 @@ def test_names_that_pandas_and_pyarrow_read_otherwise(tmp_path, monkeypatch, fol
     ev.save(f"{folder}/parquet", table="parquet")
     for table in ("csv", "parquet"):
         assert se.Evaluation.load(f"{folder}/{table}").per_user.equals(ev.per_user)
-    ev.to_csv(f"{folder}/a.csv")
-    ev.to_parquet(f"{folder}/a.parquet")
-    assert min(Path(folder, name).stat().st_size for name in ("a.csv", "a.parquet")) > 500
     CLICKS.to_frame().to_parquet(Path(folder).absolute() / "clicks.parquet")
     assert len(se.datasets.load(f"{folder}/clicks.parquet")) == len(CLICKS)
     assert [path.name for path in tmp_path.iterdir()] == [folder]

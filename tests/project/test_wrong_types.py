@@ -144,7 +144,7 @@ CALLS = {
     "split.random": (se.split.random, {"interactions": CLICKS, "fraction": 0.2, "seed": 0}),
     "compare": (
         se.compare,
-        {"evaluations": EVALUATIONS, "metrics": None, "test": "t", "how": "same", "level": 0.95},
+        {"evaluations": EVALUATIONS, "metrics": None, "test": "t", "level": 0.95},
     ),
     "merge": (lambda other: EVALUATIONS["a"].merge(other), {"other": EVALUATIONS["b"]}),
     "distribution": (

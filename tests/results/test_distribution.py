@@ -102,7 +102,7 @@ def test_distribution_of_an_evaluation(models):
 @pytest.mark.parametrize("margin", [0.0, 0.1])
 def test_losers(models, margin):
     good, poor = models["good"], models["poor"]
-    losses = (good.values("ndcg@10") - poor.values("ndcg@10"))[poor.counted]
+    losses = (good.values("ndcg@10") - poor.values("ndcg@10"))[poor._values.counted]
     (row,) = poor.losers(good, "ndcg@10", margin).to_dict("records")
     n, count = len(losses), int((losses > margin).sum())
     ends = stats.binomtest(count, n).proportion_ci(0.95, "wilson")
@@ -120,7 +120,7 @@ def test_losers_by_segment_and_activity(models):
     bands = poor.losers(good, "ndcg@10", by="activity").set_index("segment")
     expected = good.by("activity").xs("ndcg@10", level="metric")["n_users"]
     assert bands["n_users"].to_dict() == expected.to_dict()
-    without = se.evaluate(poor.rankings, poor.relevance, "ndcg@10")
+    without = se.evaluate(poor.rankings, poor._measured.aligned.relevance, "ndcg@10")
     with raises(InvalidMetricError):
         without.losers(without, "ndcg@10", by="activity")
 

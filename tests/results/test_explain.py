@@ -64,5 +64,5 @@ def test_a_list_that_was_not_kept_is_made_again(tmp_path):
     kept, without = of_model(), of_model(keep="totals")
     pairs = (kept, without), (kept.baselines["popularity"], without.baselines["popularity"])
     for one, other in pairs:
-        for user in kept.all_users.index[[0, 30, 59]]:
+        for user in kept.per_user.index[[0, 30, 59]]:
             pd.testing.assert_frame_equal(other.explain(user), one.explain(user))

@@ -85,7 +85,7 @@ def test_intervals_are_those_of_a_plain_jackknife(name, labels):
     number, counted = plain(name)
     assert ev[name] == pytest.approx(number(range(len(counted))), rel=1e-12)
     expected, error = jackknife(number, [labels[row] for row in counted])
-    assert ev.replicates(name) == pytest.approx(expected, rel=1e-9)
+    assert ev._replicates(ev._row_of(name)) == pytest.approx(expected, rel=1e-9)
     # Around their own mean, which is not quite the number where groups are of unequal sizes.
     assert expected.std(ddof=1) == pytest.approx(error, rel=0.01)
     row = ev.summary(0.9).loc[name]
@@ -107,7 +107,7 @@ def test_comparisons_are_paired_whatever_the_order_of_the_users():
 
     ev = evaluate(labels=TEXT)
     expected, found = (
-        ev.compare(other(rows), test="wilcoxon").table
+        se.compare({"a": ev, "b": other(rows)}, test="wilcoxon").table
         for rows in (np.arange(N_USERS), rng.permutation(N_USERS))
     )
     pd.testing.assert_frame_equal(found, expected, check_exact=True)
@@ -132,15 +132,15 @@ def test_merged_users_are_compared_with_labelled_ones():
     labelled = evaluate(order, range(N_USERS))
     half = [evaluate(part, range(N_USERS)) for part in (slice(0, 100), slice(100, None))]
     merged = half[1].merge(half[0])
-    assert merged.users is None
+    assert merged._values.labels is None
     for a, b in ((labelled, merged), (merged, labelled), (merged, evaluate())):
-        assert (a.compare(b).table["difference"] == 0).all()
+        assert (se.compare({"a": a, "b": b}).table["difference"] == 0).all()
 
 
 def test_too_few_users_have_no_interval():
     few = some(8)
     for ev in (few, without_values(few)):
-        assert ev.replicates("coverage@2").shape == (0,)
+        assert ev._replicates(ev._row_of("coverage@2")).shape == (0,)
         row = ev.summary().loc["coverage@2"]
         assert row["interval"] == "none"
         assert row[["ci_low", "ci_high"]].isna().all()

@@ -76,7 +76,9 @@ def test_says_what_differs():
     train = csr_matrix(np.eye(10, N_ITEMS))
     novel = {"metrics": ["novelty@3"]}
     graded = se.Relevance.from_csr(csr_matrix([[3]]), users=[99])
-    wide = replace(some(first=10).relevance, shape=(10, 20), users=Axis.of(range(10, 20)))
+    wide = replace(
+        some(first=10)._measured.aligned.relevance, shape=(10, 20), users=Axis.of(range(10, 20))
+    )
     for ours, other in (
         (one, some(first=10, metrics=MIXED[::-1])),
         (one, some(first=10, metrics=se.Protocol(MIXED, no_relevant="zero"))),

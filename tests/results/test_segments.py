@@ -41,7 +41,7 @@ def test_groups_are_means_over_their_users():
             found = table.loc[group, name].to_numpy(float)
             assert found == pytest.approx(expected[name].to_numpy(float), rel=1e-12, nan_ok=True)
     pd.testing.assert_frame_equal(EV.by(dict(enumerate(groups))), table)
-    some = [None if n == 0 else "a" for n in EV.n_relevant]  # who is left out needs no group
+    some = [None if n == 0 else "a" for n in EV._values.n_relevant]  # others need none
     assert (EV.by(some)["n_users"] == EV.n_users).all()
 
 
@@ -95,7 +95,7 @@ def test_deviation_needs_groups_of_users():
 
 def test_activity_has_cold_users_and_even_bands():
     table = EV.by("activity", bands=3).xs("recall@10", level="metric")
-    counts = np.diff(TRAIN.indptr)[EV.n_relevant > 0]
+    counts = np.diff(TRAIN.indptr)[EV._values.n_relevant > 0]
     assert table.index[0] == "cold"
     assert len(table) == 4
     for name, n_users in table["n_users"].items():
@@ -108,7 +108,7 @@ def test_bands_by_popularity_divide_the_relevant_items():
     table = EV.by("popularity", bands=3)
     names = ["recall@10", "recall(average=micro)@10", "hit_rate@5"]
     assert set(table.index.get_level_values("metric")) == set(names)
-    assert table.xs("recall@10", level="metric")["n_relevant"].sum() == EV.n_relevant.sum()
+    assert table.xs("recall@10", level="metric")["n_relevant"].sum() == EV._values.n_relevant.sum()
     counts = SEEN.sum(axis=0)
     for band in table.index.get_level_values(0).unique():
         low, high = map(int, band.removesuffix(" users").split("–"))

@@ -117,8 +117,10 @@ def test_counts_what_users_have_in_train(options, tmp_path):
 
     merged = evaluate(333, 700).merge(evaluate(0, 333))
     for ev in (evaluate(0, 700), merged, saved(merged, tmp_path / "a")):
-        assert (ev.n_cold, ev.n_relevant_seen, ev.n_listed_seen) == expected
-    assert some().n_cold is None
+        found = ev.to_dict()
+        counts = ("n_cold", "n_relevant_seen", "n_listed_seen")
+        assert tuple(found[name] for name in counts) == expected
+    assert some().to_dict()["n_cold"] is None
 
 
 # Lift.
@@ -160,7 +162,7 @@ def test_warns_of_means_that_rest_on_few_users(n_users, n_hits, n_first, noted, 
         text = " ".join(str(one).split())
         assert (FEW + noted + ":" in text) if noted else (FEW not in text)
         assert (FEW in one._repr_html_()) == (FEW in one.to_markdown()) == bool(noted)
-        for read in (one.summary, one.to_json):
+        for read in (one.summary, one.to_dict):
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 read()

@@ -75,7 +75,9 @@ def test_keeps_every_number(tmp_path):
         found["own_hits@4"]
     # It is saved, pickled, compared and reported again.
     same_everything(found, pickle.loads(pickle.dumps(saved(found, tmp_path / "b"))))  # noqa: S301
-    assert (found.compare(se.Evaluation.load(folder)).table["difference"] == 0).all()
+    assert (
+        se.compare({"a": found, "b": se.Evaluation.load(folder)}).table["difference"] == 0
+    ).all()
     page = se.write_report({"one": found, "two": registered}, tmp_path / "r.html")
     assert "own items@3" in page.read_text(encoding="utf-8")
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from ...core.csr import added, coordinates, summed_csr
-from ...core.files import as_path, make_folder, remove, replacing_together
+from ...core.files import as_path, make_folder, replacing_together
 from ...core.saved_arrays import read_arrays
 from ...errors import InvalidDataError, InvalidFileError
 from ...inputs.columns import USUAL
@@ -378,7 +378,7 @@ class Holdout:
         for name in PARTS:
             if getattr(self, name) is None:
                 with suppress(OSError):  # left by another split; `load` ignores it
-                    remove(folder / f"{name}.npz")
+                    (folder / f"{name}.npz").unlink(missing_ok=True)
 
     @classmethod
     def from_frames(

@@ -1,0 +1,51 @@
+# The public names. The modules are imported when a name is first used, see __init__.py.
+
+from . import datasets as datasets
+from . import errors as errors
+from . import testing as testing
+from .datasets import Interactions as Interactions
+from .datasets import split as split
+from .datasets.split import Holdout as Holdout
+from .errors import SparseEvalError as SparseEvalError
+from .evaluation.approximate import compare_lists as compare_lists
+from .evaluation.evaluate import evaluate as evaluate
+from .inputs import trec as trec
+from .inputs.candidates import Candidates as Candidates
+from .inputs.item_data import ItemData as ItemData
+from .inputs.rankings import Rankings as Rankings
+from .inputs.relevance import Relevance as Relevance
+from .jobs import track as track
+from .jobs.cross_validate import CrossValidation as CrossValidation
+from .jobs.cross_validate import cross_validate as cross_validate
+from .jobs.history import History as History
+from .jobs.sweep import sweep as sweep
+from .jobs.train import EvaluationCallback as EvaluationCallback
+from .jobs.train import TrainingStopped as TrainingStopped
+from .jobs.train import train_als as train_als
+from .jobs.train import train_model as train_model
+from .jobs.tune import Tuning as Tuning
+from .jobs.tune import tune as tune
+from .metrics import Metric as Metric
+from .metrics.registry import register_metric as register_metric
+from .metrics.request import Protocol as Protocol
+from .models import baselines as baselines
+from .models.checkpoints import save_model as save_model
+from .models.compile import compile_kernels as compile_kernels
+from .models.evaluate import evaluate_model as evaluate_model
+from .models.fold_in import fold_in as fold_in
+from .models.model import factor_model as factor_model
+from .models.negatives import read_negatives as read_negatives
+from .models.negatives import sample_negatives as sample_negatives
+from .models.recommender import Recommender as Recommender
+from .models.retrieving import ranks as ranks
+from .models.retrieving import recommend as recommend
+from .models.retrieving import top_k as top_k
+from .models.scorers import Scorer as Scorer
+from .report import plots as plots
+from .report.page import write_report as write_report
+from .results import Evaluation as Evaluation
+from .results.comparison import Comparison as Comparison
+from .results.comparison import compare as compare
+from .results.overlap import rbo as rbo
+
+__version__: str
