@@ -224,7 +224,7 @@ def score(
         Address of a Dask scheduler, such as tcp://10.0.0.1:8786, whose workers do the work; they
         need to find the checkpoints at the same paths.
     out
-        Folder for summary.json and per_user.csv; of several models, for a folder each and
+        Folder for summary.json and per_user.parquet; of several models, for a folder each and
         table.csv, from which an interrupted command resumes. Created if missing.
     max_failed
         Several models: how many may fail to be scored. The exit status is 1 if more of them, or
@@ -351,7 +351,7 @@ def evaluate(
     per_user
         Print the values of every user; as csv and json nothing else.
     out
-        Folder for summary.json and per_user.csv; created if missing.
+        Folder for summary.json and per_user.parquet; created if missing.
     """
     from ..evaluation.evaluate import evaluate as evaluate_lists
     from ..metrics import convention_named

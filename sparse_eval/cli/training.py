@@ -190,7 +190,7 @@ def demo(
         done(repr(interactions))
     holdout = Splitting().split(interactions, model.seed, "hold out a fifth of each user's pairs")
     _end(holdout, {"data": "synthetic"}, protocol, model, execution, out, printing)
-    note(f"left in {shown(out)}: split/, model.npz, per_user.csv, summary.json")
+    note(f"left in {shown(out)}: split/, model.npz, per_user.parquet, summary.json")
 
 
 def run(
@@ -215,7 +215,7 @@ def run(
     validation
         The validation part of a ready-made split.
     out
-        Folder for summary.json and per_user.csv; created if missing.
+        Folder for summary.json and per_user.parquet; created if missing.
     """
     if splitting.how == "users":
         model.check_new_users("--method users")

@@ -38,6 +38,7 @@ SPELLINGS = {
     "n_jobs": {"num_threads": "num_threads={!r}"},
     "n_factors": {"factors": "factors={!r}"},
     "alpha": {"level": "level=, which is 1 − alpha"},
+    "table": {"about": "ev.save(folder), which writes Parquet, and ev.to_csv(path) for CSV"},
 }
 
 

@@ -29,10 +29,6 @@ FOLDERS = {
         lambda i, folder: EVALUATIONS[i].save(folder),
         lambda folder: se.Evaluation.load(folder).names,
     ),
-    "parquet": (
-        lambda i, folder: EVALUATIONS[i].save(folder, table="parquet"),
-        lambda folder: se.Evaluation.load(folder).names,
-    ),
     "split": (
         lambda i, folder: SPLITS[i].save(folder),
         lambda folder: se.Holdout.load(folder).validation.indices.tolist(),
@@ -139,10 +135,8 @@ def test_names_that_pandas_and_pyarrow_read_otherwise(tmp_path, monkeypatch, fol
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     Path(folder).mkdir()
     ev = EVALUATIONS[0]
-    ev.save(f"{folder}/csv")
-    ev.save(f"{folder}/parquet", table="parquet")
-    for table in ("csv", "parquet"):
-        assert se.Evaluation.load(f"{folder}/{table}").per_user.equals(ev.per_user)
+    ev.save(f"{folder}/ev")
+    assert se.Evaluation.load(f"{folder}/ev").per_user.equals(ev.per_user)
     ev.to_csv(f"{folder}/a.csv")
     ev.to_parquet(f"{folder}/a.parquet")
     assert min(Path(folder, name).stat().st_size for name in ("a.csv", "a.parquet")) > 500
