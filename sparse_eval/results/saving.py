@@ -67,7 +67,7 @@ _FACTS = ("key", "n_counted", "n_without_list", "span", "retrieval", "seen", "ca
 
 #: The keys of the JSON that are read, and their types.
 _TYPES: dict[str, Any] = {
-    **dict.fromkeys(("sparse_eval", "convention", "no_relevant", "without_list", "seen"), str),
+    **dict.fromkeys(("convention", "no_relevant", "without_list", "seen"), str),
     **dict.fromkeys(("metrics", "traits", "parts", "files"), dict),
     **dict.fromkeys(("versions", "about", "by", "inputs"), dict),
     **dict.fromkeys(("candidates", "precision_recall", "concentration"), dict | None),
@@ -304,7 +304,7 @@ def read_saved(path: Path) -> Savable:
             raise InvalidFileError(
                 f"is not the file that {SUMMARY} was saved with; save the evaluation again", file
             )
-        tables[name] = parquet.read_table(in_arrow(data))
+        tables[name] = parquet.ParquetFile(in_arrow(data)).read()  # names may occur twice
     return Savable(content, tables)
 
 

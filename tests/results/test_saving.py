@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from evaluations import KINDS, in_memory, of_model, part_of, same_everything, saved, some
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from merge_cases import every_metric
 from pyarrow import parquet
 from raising import raises
@@ -95,6 +98,27 @@ def test_rare_values_come_back(tmp_path):
         found = saved(se.Evaluation(ev.request, parts=[expected]), tmp_path)._part
         assert found.equals(expected)
         assert repr(found.moments) == repr(expected.moments)
+
+
+@pytest.mark.long
+@settings(max_examples=20)
+@given(
+    st.lists(st.floats(), min_size=1, max_size=8),
+    st.data(),
+    st.sampled_from([st.text(st.characters(exclude_categories=["Cs"])), st.integers(-(2**63), 99)]),
+)
+def test_any_values_and_labels_come_back(values, data, labels):
+    n_users = len(values)
+    users = data.draw(st.lists(labels, min_size=n_users, max_size=n_users, unique=True))
+    ev = some(n_users, labels=users)
+    columns = np.array([values] * len(part_of(ev).values.columns))
+    part = replace(part_of(ev), values=replace(part_of(ev).values, columns=columns))
+    with tempfile.TemporaryDirectory() as folder:
+        found = saved(se.Evaluation(ev.request, parts=[part]), folder)
+    assert list(found.all_users) == part.values.user_ids.tolist()
+    assert np.array_equal(np.isnan(found.columns), np.isnan(columns))
+    known = ~np.isnan(columns)
+    assert found.columns[known].tobytes() == columns[known].tobytes()
 
 
 def test_what_needs_lists_works_after_pickling():
@@ -188,16 +212,17 @@ def test_a_metric_may_be_called_like_a_column(tmp_path, monkeypatch):
     same_everything(ev := some(metrics=["seen", "mrr@2", "relevant"]), saved(ev, tmp_path))
 
 
+@pytest.mark.filterwarnings("ignore:invalid value encountered")  # by the jackknife
 def test_a_number_about_all_users_may_be_infinite(tmp_path):
     @se.register_metric("own_infinite", "infinite", over="lists", per_user=False)
     def own_infinite(lists):
         return math.inf if lists.n_users else math.nan
 
     try:
-        ev = some(metrics=["own_infinite@2"])
+        folder = some(metrics=["own_infinite@2"]).save(tmp_path)
     finally:
         del REGISTRY["own_infinite"]
-    assert saved(ev, tmp_path)["own_infinite@2"] == math.inf
+    assert se.Evaluation.load(folder)["own_infinite@2"] == math.inf
 
 
 def test_refuses_what_is_not_what_was_saved(tmp_path):
