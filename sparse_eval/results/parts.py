@@ -411,6 +411,8 @@ class Part:
 
 def _same(one: Any, other: Any) -> bool:
     """Return whether two values are equal, with NaN equal to NaN."""
+    if one is None or other is None:
+        return one is other
     if isinstance(one, np.ndarray):
         return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
     if isinstance(one, dict):
