@@ -137,7 +137,8 @@ AllowSeen: TypeAlias = Annotated[
 #: A folder for an evaluation.
 ResultFolder: TypeAlias = Output[
     Annotated[
-        Path | None, option(help="Folder for summary.json and per_user.csv; created if missing.")
+        Path | None,
+        option(help="Folder for summary.json and per_user.parquet; created if missing."),
     ]
 ]
 

@@ -225,7 +225,7 @@ def score(
         Address of a Dask scheduler, such as tcp://10.0.0.1:8786, whose workers do the work; they
         need to find the checkpoints at the same paths.
     out
-        Folder for summary.json and per_user.csv; of several models, for a folder each and
+        Folder for summary.json and per_user.parquet; of several models, for a folder each and
         table.csv, from which an interrupted command resumes. Created if missing.
     max_failed
         Several models: how many may fail to be scored. The exit status is 1 if more of them, or

@@ -41,6 +41,7 @@ SPELLINGS = {
     "curves": {"left_out": "the table to pandas, as in table['ndcg@10'].plot()"},
     "item_names": {"left_out": "it to Evaluation.explain, which shows the list of a user"},
     "how": {"evaluations": "evaluations of the same users, or see left_out of the comparison"},
+    "table": {"about": "ev.save(folder) for Parquet, and ev.per_user.to_csv(path) for CSV"},
 }
 
 

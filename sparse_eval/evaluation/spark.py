@@ -9,7 +9,9 @@ works too.
 from __future__ import annotations
 
 import json
+import pickle
 import re
+import zlib
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -23,7 +25,7 @@ from .. import errors
 from ..errors import InvalidDataError, InvalidFileError, MissingExtraError, SparseEvalError
 from ..inputs.cells import is_number
 from ..inputs.tables import table_of
-from ..results.parts import merge_parts, pack, unpack
+from ..results.parts import merge_parts
 from .arrow import RowsLoader, TableSource, check_ids, whole_column
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from ..inputs.item_data import KeyedPropensity
     from ..inputs.tables import RankingsScan, RelevanceScan
     from ..metrics.request import Request
+    from ..results.parts import Part
     from .runners import Work
     from .sources import Block
 
@@ -248,7 +251,8 @@ class SparkRunner:
                 raised.path = None if raised.path is None else Path(raised.path)
                 raise raised
         for number, (_, _, data) in enumerate(answers):
-            yield amount if number == 0 else 0, unpack(bytes(data))
+            part = pickle.loads(zlib.decompress(data))  # noqa: S301 - our own workers wrote it
+            yield amount if number == 0 else 0, part
 
 
 def _lacking(what: str, wanted: str) -> str:
@@ -358,19 +362,21 @@ def run_in_worker(payload: bytes, batches: Iterator[Any]) -> Iterator[Any]:
         parts = (work(shared, task) for task in given)
         if shared.per_user:
             for part in parts:
-                yield _answer(part=pack(part))
+                yield _answer(part=part)
             return
         for first in islice(parts, 1):  # there may be no users
-            yield _answer(part=pack(merge_parts(chain([first], parts))))
+            yield _answer(part=merge_parts(chain([first], parts)))
     except SparseEvalError as error:
         for _ in batches:  # to their end, or Spark would have to start another worker
             pass
         yield _answer(error=error)
 
 
-def _answer(error: SparseEvalError | None = None, part: bytes | None = None) -> pa.RecordBatch:
+def _answer(error: SparseEvalError | None = None, part: Part | None = None) -> pa.RecordBatch:
     import pyarrow as pa
 
+    # Compressed, because counts of items are large numbers of small integers.
+    data = None if part is None else zlib.compress(pickle.dumps(part), level=1)
     name = fields = None
     if error is not None:
         name = type(error).__name__
@@ -379,7 +385,7 @@ def _answer(error: SparseEvalError | None = None, part: bytes | None = None) -> 
         [
             pa.array([name], pa.string()),
             pa.array([fields], pa.string()),
-            pa.array([part], pa.binary()),
+            pa.array([data], pa.binary()),
         ],
         names=["error", "fields", "part"],
     )

@@ -25,14 +25,7 @@ from ..core.messages import warn
 from ..core.versions import installed_version
 from ..errors import InvalidFileError, OutputError, shown
 from ..results import Evaluation
-from ..results.saving import (
-    SUMMARY,
-    copy_saved,
-    read_files,
-    read_summary,
-    remove_saved,
-    save,
-)
+from ..results.saving import SUMMARY, read_saved, read_summary, save
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +40,7 @@ Row: TypeAlias = dict[str, Any]
 #: The slot of the inputs that determine the numbers of all rows.
 INPUTS = "inputs"
 
-#: The version of the lines. Version 0.1.0 of the package wrote the first one.
+#: The version of the lines.
 SCHEMA = 2
 
 #: The names in a line that are not part of the result.
@@ -117,8 +110,7 @@ class Ledger:
             for pattern in () if ledger.rows else earlier:
                 for path in () if folder is None else folder.glob(pattern):
                     raise InvalidFileError(
-                        f"has no {job}.jsonl next to it, because it was deleted or sparse_eval "
-                        f"0.1.0 wrote this folder. It cannot be continued. {_REMEDY}",
+                        f"has no {job}.jsonl next to it, so it cannot be continued. {_REMEDY}",
                         path,
                     )
             if ledger.rows:
@@ -188,32 +180,24 @@ class Ledger:
         with self._opened():
             pass
 
-    def save(self, name: str, source: Savable | Row, about: Mapping[str, Any]) -> Row:
-        """Save an evaluation, or copy the evaluation of a row, to a folder next to the file.
+    def save(self, name: str, savable: Savable, about: Mapping[str, Any]) -> Row:
+        """Save an evaluation to a folder next to the file.
 
         Returns
         -------
         dict
             The value for ``saved`` in its row, which is added after that.
         """
-        folder = self.beside(name)
-        remove_saved(folder, unfinished=True)  # left by a process that was killed
-        if isinstance(source, dict):
-            copy_saved(self._folder_of(source), folder, about)
-        else:
-            save(folder, source, "csv", about)
-        return {"folder": name, "digest": read_summary(folder / SUMMARY)["digest"]}
+        return {"folder": name, "digest": save(self.beside(name), savable, about)}
 
-    def has_evaluation(self, row: Row) -> bool:
-        """Return whether the evaluation of a row is there, with all of its files."""
+    def savable(self, row: Row) -> Savable | None:
+        """Return the saved evaluation of a row, None if it is not there with all of its files."""
         if "saved" not in row:
-            return False
+            return None
         try:
-            folder = self._folder_of(row)
-            read_files(folder, read_summary(folder / SUMMARY))
+            return read_saved(self._folder_of(row))
         except InvalidFileError:
-            return False
-        return True
+            return None
 
     def evaluation(self, slot: str) -> Evaluation:
         """Return the saved evaluation of a row.
@@ -254,8 +238,9 @@ class Ledger:
                 row = json.loads(line.decode())
                 if row["schema"] == SCHEMA and row["check"] != _check(row):
                     raise ValueError
-                folder = row["saved"]["folder"] if "saved" in row else None
-                is_beside = folder is None or Path(folder).name == folder not in ("", "..")
+                folder = row["saved"]["folder"] if "saved" in row else "none"
+                if Path(folder).name != folder or folder in ("", ".."):
+                    raise ValueError  # not next to the file
             except (ValueError, RecursionError, LookupError, TypeError):
                 raise InvalidFileError(
                     "is damaged; delete the line, or restore it", path, number
@@ -264,12 +249,6 @@ class Ledger:
                 raise InvalidFileError(
                     f"was written by sparse_eval {row.get('sparse_eval')}, in a format that this "
                     "version cannot read; choose another file",
-                    path,
-                    number,
-                )
-            if not is_beside:
-                raise InvalidFileError(
-                    f"names the folder {folder!r}, which is not next to it; delete the line",
                     path,
                     number,
                 )

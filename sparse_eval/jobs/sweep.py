@@ -340,7 +340,7 @@ class Table:
         self.scored: dict[str, Row] = {
             row["sha256"]: row | {"status": "ok"}
             for row in ledger.results
-            if row["status"] != "failed" and (not save or ledger.has_evaluation(row))
+            if row["status"] != "failed" and (not save or ledger.savable(row) is not None)
         }
         self._write()
 
@@ -352,14 +352,18 @@ class Table:
         slot, row = path_of(path), scored.row | {"file": shown(path)}
         before = self.ledger.rows.get(slot, {})
         if self._save and row["status"] == "ok":
-            alike: dict[str, Any] = {
-                one["slot"]: one
-                for one in self.ledger.results
-                if one["sha256"] == row["sha256"] and self.ledger.has_evaluation(one)
-            }
-            if scored.savable is None and slot in alike:
+            alike = {}
+            if scored.savable is None:
+                alike = {
+                    one["slot"]: savable
+                    for one in self.ledger.results
+                    if one["sha256"] == row["sha256"]
+                    and (savable := self.ledger.savable(one)) is not None
+                }
+            savable = scored.savable or next(iter(alike.values()), None)
+            if slot in alike:
                 row["saved"] = before["saved"]
-            elif scored.savable is None and not alike:
+            elif savable is None:
                 self.scored.pop(row["sha256"], None)
                 return False
             else:
@@ -367,8 +371,7 @@ class Table:
                     "checkpoint": row["parameters"] | {"file": slot, "sha256": row["sha256"]},
                     "sweep": self._inputs | {"metrics": self.ledger.rows[INPUTS]["metrics"]},
                 }
-                source = scored.savable or next(iter(alike.values()))
-                row["saved"] = self.ledger.save(self._folder_for(path), source, about)
+                row["saved"] = self.ledger.save(self._folder_for(path), savable, about)
         elif "saved" in before and (self._save or before["sha256"] != row["sha256"]):
             folder = self.ledger.beside(before["saved"]["folder"])
             remove_saved(folder)

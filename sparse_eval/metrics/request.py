@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -141,6 +141,36 @@ _GIVEN = {
 }
 
 
+class Traits(NamedTuple):
+    """What the numbers of a metric mean, which is saved with them.
+
+    Attributes
+    ----------
+    per_user : bool
+        Whether it has a value for each user.
+    higher_is_better : bool
+    lower, upper : float
+        The smallest and the largest value that a formula returns.
+    weighted_by : str or None
+        The input of the propensities that weight hits: "train" or "propensity".
+    """
+
+    per_user: bool
+    higher_is_better: bool
+    lower: float
+    upper: float
+    weighted_by: str | None
+
+    @classmethod
+    def of(cls, plan: Plan) -> Traits:
+        """Return the traits of a metric that is registered."""
+        definition, weights = plan.definition, plan.weights
+        weighted_by = None if weights is None else weights.needs
+        return cls(
+            plan.per_user, definition.higher_is_better, definition.range[0], plan.upper, weighted_by
+        )
+
+
 @dataclass(frozen=True)
 class Request:
     """The metrics to compute and their rules; immutable, and cheap to send to another process.
@@ -163,6 +193,8 @@ class Request:
         Whether lists contain only judged items.
     without_list : {"zero", "exclude"}
         The rule for users with relevant items and no list.
+    saved_traits : tuple of Traits or None
+        The traits of the metrics, if they were saved. The metrics need not be registered then.
     """
 
     metrics: tuple[Metric, ...]
@@ -172,6 +204,7 @@ class Request:
     seen: SeenItems = "exclude"
     judged_only: bool = False
     without_list: WithoutList = "zero"
+    saved_traits: tuple[Traits, ...] | None = field(default=None, compare=False)
 
     @classmethod
     def parse(
@@ -258,10 +291,30 @@ class Request:
     @cached_property
     def plans(self) -> tuple[Plan, ...]:
         """How each metric is computed."""
-        return tuple(
-            Plan(metric, metric.definition, self.convention.arguments(metric))
-            for metric in self.metrics
-        )
+        return tuple(map(self.plan_of, range(len(self.metrics))))
+
+    def plan_of(self, row: int) -> Plan:
+        """Return how the metric at a position is computed.
+
+        Raises
+        ------
+        InvalidMetricError
+            If the metric is not registered in this process.
+        """
+        metric = self.metrics[row]
+        try:
+            return Plan(metric, metric.definition, self.convention.arguments(metric))
+        except InvalidMetricError:
+            raise InvalidMetricError(
+                f"{metric} is not registered in this process, so it cannot be computed; register "
+                "it with sparse_eval.register_metric",
+                metric=metric,
+            ) from None
+
+    @cached_property
+    def traits(self) -> tuple[Traits, ...]:
+        """What the numbers of each metric mean."""
+        return self.saved_traits or tuple(map(Traits.of, self.plans))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -290,7 +343,7 @@ class Request:
 
     def range_of(self, row: int) -> tuple[float, float]:
         """Return the smallest and the largest possible value of the metric at a position."""
-        ends = self.plans[row].definition.range[0], self.plans[row].upper
+        ends = self.traits[row].lower, self.traits[row].upper
         zero = () if self.no_relevant == "exclude" else (0.0,)  # which a user may count
         return min(*ends, *zero), max(*ends, *zero)
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 #: Version of the output of `Evaluation.to_dict` and `Evaluation.save`. The same keys may have a
 #: different meaning in a newer version.
-SCHEMA = 3
+SCHEMA = 4
 
 #: Users that are picked by their number of relevant items, at these shares of all.
 _PICKED_AT = (0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 0.98)

@@ -97,7 +97,7 @@ def paired(ev: Scores, other: Scores, metric: Any) -> tuple[Floats, Integers, Ax
         If one of them does not have the metric, or has no values of it for each user.
     """
     named = named_evaluations({"this": ev, "other": other}, least=2)
-    name = str(ev._plan(metric).metric)
+    name = ev.names[ev._row_of(metric)]
     check_alike(named, [name])
     shared = shared_users(named)
     a, b = (one.values(name)[rows] for one, rows in zip((ev, other), shared.rows, strict=True))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import UserDict
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
 import numpy as np
 
-from ..core.arguments import check_fraction, check_number
+from ..core.arguments import check_fraction, check_number, show_spelling
 from ..core.arrays import describe
 from ..core.files import as_input, as_path
 from ..core.messages import warn
@@ -30,8 +29,8 @@ from .intervals import (
     jackknife,
     rests_on_few,
 )
-from .parts import Part, SavedNumber, distinct_parts, merge_parts
-from .saving import Savable, facts_of, load, save, table_of
+from .parts import Part, distinct_parts, merge_parts
+from .saving import Savable, SavedNumber, load, savable_of, save
 from .scores import COLUMNS, Scores, few_users, show
 from .segments import break_down, deviation_between, with_names
 
@@ -96,6 +95,7 @@ class Evaluated(Scores):
 
     _part: Measured | Part
     _measured: Measured | None
+    _saved: Mapping[int, SavedNumber]
     _known_replicates: dict[int, Floats]
 
     retrieval: Retrieval | None = None
@@ -176,14 +176,14 @@ class Evaluated(Scores):
             If the values of the users were not kept.
         """
         row = self._row_of(name)
-        plans = self.request.plans
-        if not plans[row].per_user:
+        traits = self.request.traits
+        if not traits[row].per_user:
             raise InvalidMetricError(
-                f"{plans[row].metric} is one number for all users together; read it as "
-                f"ev[{str(plans[row].metric)!r}]",
-                metric=plans[row].metric,
+                f"{self.names[row]} is one number for all users together; read it as "
+                f"ev[{self.names[row]!r}]",
+                metric=self.request.metrics[row],
             )
-        column: Floats = self._values.columns[sum(plan.per_user for plan in plans[:row])]
+        column: Floats = self._values.columns[sum(one.per_user for one in traits[:row])]
         column.flags.writeable = False
         return column
 
@@ -413,7 +413,7 @@ class Evaluated(Scores):
         level, power = check_fraction("level", level), check_fraction("power", power)
         factor = 2 - 2 * check_number("correlation", correlation, -1)
         size = Margin.parse(margin).number(self._value(row))
-        std = self._std(row) if self.request.plans[row].per_user else math.nan
+        std = self._std(row) if self.request.traits[row].per_user else math.nan
         needed = users_needed(size, std * math.sqrt(max(factor, 0)), level, power)
         if needed is None:
             raise InvalidDataError(
@@ -424,22 +424,24 @@ class Evaluated(Scores):
         return needed
 
     def _value(self, row: int) -> float:
-        if self.request.plans[row].per_user:
+        if self.request.traits[row].per_user:
             return self._part.moments[row].mean
-        if row in self._part.saved:
-            return self._part.saved[row].value
+        if row in self._saved:
+            return self._saved[row].value
         return self._part.number(self.request, row)
 
     def _count(self, row: int) -> int:
-        if self.request.plans[row].per_user:
+        if self.request.traits[row].per_user:
             return self._part.moments[row].n
+        if row in self._saved:
+            return self._saved[row].n_users
         return int(self._part.group_sizes(self.request, row).sum())
 
     def _std(self, row: int) -> float:
         return self._part.moments[row].std
 
     def _unlimited(self, row: int, mean: float, level: float) -> Interval:
-        if not self.request.plans[row].per_user:
+        if not self.request.traits[row].per_user:
             return interval_of_replicates(mean, self._replicates(row), level)
         sample = self._part.samples[row]
         if sample is not None:
@@ -447,21 +449,13 @@ class Evaluated(Scores):
         return interval_of_moments(self._part.moments[row], level)
 
     def _rests_on_few(self, row: int) -> bool:
-        plan = self.request.plans[row]
-        return plan.per_user and rests_on_few(self._part.moments[row], plan.definition.range[0] < 0)
+        traits = self.request.traits[row]
+        return traits.per_user and rests_on_few(self._part.moments[row], traits.lower < 0)
 
     def _replicates(self, row: int) -> Floats:
-        saved = self._part.saved.get(row)
-        if saved is not None and saved.replicates is not None:
-            return saved.replicates
         if row not in self._known_replicates:
             part, request = self._part, self.request
-            try:
-                without = [part.number(request, row, group) for group in range(N_GROUPS)]
-            except InvalidMetricError:
-                if saved is None:
-                    raise
-                return np.empty(0)  # of a baseline, whose replicates are not saved
+            without = [part.number(request, row, group) for group in range(N_GROUPS)]
             sizes = part.group_sizes(request, row)
             self._known_replicates[row] = jackknife(self._value(row), np.array(without), sizes)
         return self._known_replicates[row]
@@ -561,6 +555,7 @@ class Evaluation(Evaluated):
         *,
         random_totals: Callable[[], RandomTotals | None] | None = None,
         relist: Callable[[Hashable], Aligned] | None = None,
+        saved: Mapping[int, SavedNumber] | None = None,
         record: dict[str, Any] | None = None,
     ) -> None:
         self._measured = measured
@@ -577,7 +572,12 @@ class Evaluation(Evaluated):
         self._compute_random = random_totals
         self._drawn: RandomTotals | None = None
         self._saved_record = record
-        self._known_replicates = {}
+        self._saved = saved or {}
+        self._known_replicates = {
+            row: number.replicates
+            for row, number in self._saved.items()
+            if number.replicates is not None
+        }
         if measured is not None:
             measured.overall  # noqa: B018 - raise eagerly, not on first read
 
@@ -746,23 +746,16 @@ class Evaluation(Evaluated):
         """Return everything but the values of the users, ready for JSON. The keys are stable."""
         return to_dict(self, self.summary())
 
-    def save(
-        self,
-        folder: PathLike,
-        *,
-        table: Literal["csv", "parquet"] = "csv",
-        about: Mapping[str, Any] | None = None,
-    ) -> Path:
-        """Save everything but the lists, for `Evaluation.load`.
+    @show_spelling
+    def save(self, folder: PathLike, *, about: Mapping[str, Any] | None = None) -> Path:
+        """Save everything but the lists, for `Evaluation.load` and other tools.
 
         Parameters
         ----------
         folder : str or Path
-            Made if missing. ``summary.json``, ``totals.npz`` and, if the values of the users were
-            kept, ``per_user.csv`` or ``per_user.parquet`` are written there;
-            `sparse_eval.results.saving` describes them.
-        table : {"csv", "parquet"}
-            The kind of the table of the users. Parquet is smaller and quicker.
+            Created if missing. ``summary.json``, ``metrics.parquet`` and, as needed,
+            ``per_user.parquet`` (the values of the users, if they were kept) and ``lists.parquet``
+            are written there; `sparse_eval.results.saving` describes them.
         about : mapping, optional
             Details to save with it, such as hyperparameters, seeds and the commit: text, numbers,
             lists and dicts.
@@ -775,26 +768,17 @@ class Evaluation(Evaluated):
         Raises
         ------
         InvalidDataError
-            If `table` is of another kind, the labels of the users are neither all text nor all
-            whole numbers, or `about` has values that JSON does not support.
+            If `about` has values that JSON does not support.
         OutputError
             If a file cannot be written.
         """
-        return save(as_path(folder), self._savable(), table, about)
+        path = as_path(folder)
+        save(path, self._savable(), about)
+        return path
 
     def _savable(self) -> Savable:
         """Return the content that `save` writes; it can be sent between processes."""
-        parts: dict[str, Part] = {}
-        for name, ev in {"": self, **self.baselines}.items():
-            part = ev._part if isinstance(ev._part, Part) else ev._part.part(per_user=False)
-            saved = {
-                row: SavedNumber(ev._value(row), None if name else ev._replicates(row))
-                for row, plan in enumerate(self.request.plans)
-                if not (plan.per_user or plan.is_micro)
-            }
-            parts[name] = replace(part, random=ev._random, values=None, saved=saved)
-        content = to_dict(self, self._summarize()) | facts_of(self) | self._record
-        return Savable(content, parts, table_of(self) if self._has_values else None)
+        return savable_of(self)
 
     @classmethod
     def load(cls, path: PathLike) -> Evaluation:
@@ -814,8 +798,8 @@ class Evaluation(Evaluated):
         Raises
         ------
         InvalidFileError
-            If a file cannot be read, is something else, was written by a newer version, or does
-            not belong to the others.
+            If a file cannot be read, is something else, was written by another version, was
+            changed, or does not belong to the others.
 
         Examples
         --------
@@ -830,9 +814,9 @@ class Evaluation(Evaluated):
         >>> saved.mean(), saved.about
         ({'mrr@2': 0.75}, {'seed': 1})
         """
-        request, parts, record = load(as_input(path))
+        request, parts, numbers, record = load(as_input(path))
         evaluations = {
-            name: cls(request, parts=[part], record=None if name else record)
+            name: cls(request, parts=[part], saved=numbers[name], record=None if name else record)
             for name, part in parts.items()
         }
         evaluation = evaluations.pop("")

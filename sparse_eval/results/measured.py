@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ..metrics.measure import MetricColumns
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
-    from .parts import ListKey, MergeKey, Ratios, Retrieval, SavedNumber
+    from .parts import ListKey, MergeKey, Ratios, Retrieval
 
 Value = TypeVar("Value")
 
@@ -100,7 +100,6 @@ class Measured:
     _computed: dict[tuple[Callable[..., Any], int], Any] = field(default_factory=dict)
 
     random: ClassVar[RandomTotals | None] = None
-    saved: ClassVar[dict[int, SavedNumber]] = {}
 
     @classmethod
     def compute(

@@ -3,31 +3,24 @@
 Everything in it is a whole number, or is sorted by user in the end. Any blocks of users, merged in
 any order, therefore give the same bits. Its size does not depend on the number of users, unless the
 values of users are kept.
-
-As bytes it is an archive of NumPy arrays; one of them contains everything else as JSON. Nothing in
-it is a pickle, so reading it runs no code. A part comes back with the same bits.
 """
 
 from __future__ import annotations
 
-import io
-import json
 import math
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
 from ..core.exact_sums import Moments
-from ..core.saved_arrays import read_arrays
 from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.axes import Axis
 from ..inputs.candidates import is_sampled
 from ..metrics.measure import ratio_of, value_of_lists
-from ..metrics.random_baseline import Expectation, RandomSums, RandomTotals
+from ..metrics.random_baseline import Expectation, RandomTotals
 from .intervals import FEWEST_FOR_T, N_GROUPS
 
 if TYPE_CHECKING:
@@ -221,6 +214,10 @@ class Span(NamedTuple):
         return type(self.first) is type(other.last) and self.first > other.last  # type: ignore[operator]
 
 
+#: The arrays of `UserValues` that every block has.
+_ARRAYS = ("user_ids", "counted", "n_relevant", "fingerprints", "columns")
+
+
 @dataclass(frozen=True, eq=False)
 class UserValues:
     """The values of each user.
@@ -262,9 +259,8 @@ class UserValues:
     @classmethod
     def concatenate(cls, blocks: Sequence[UserValues]) -> UserValues:
         """Return the values of all blocks, in the order of the users."""
-        names = ("user_ids", "counted", "n_relevant", "fingerprints", "columns")
         arrays: list[Any] = [
-            np.concatenate([getattr(block, name) for block in blocks], axis=-1) for name in names
+            np.concatenate([getattr(block, name) for block in blocks], axis=-1) for name in _ARRAYS
         ]
         users = arrays[0]
         if not (users[1:] > users[:-1]).all():
@@ -297,20 +293,13 @@ ListKey: TypeAlias = "tuple[bool, bool, int, int]"
 
 def list_key(request: Request, row: int) -> ListKey:
     """Return the key for the sums of a number about all lists."""
-    plan = request.plans[row]
+    plan = request.plan_of(row)
     own = -1 if plan.definition.formula.combine is None else row
     return (*plan.exceptions(request.convention), plan.metric.k, own)
 
 
 #: The sums of numerators and of denominators of a micro average, for each group of users.
 Ratios: TypeAlias = "tuple[tuple[Moments, Moments], ...]"
-
-
-class SavedNumber(NamedTuple):
-    """A saved number about all users, and its replicates, None if they were not saved."""
-
-    value: float
-    replicates: Floats | None
 
 
 #: The attributes of a part that are sums over users, `random` as far as it is made of these.
@@ -349,9 +338,6 @@ class Part:
         The random baseline of each metric, once it was computed.
     values : UserValues or None
         The values of the users, if they are kept.
-    saved : dict of int to SavedNumber
-        Numbers about all users, by the position of the metric, that were saved. They are not
-        computed again, because that may take the lists, or a metric that is registered elsewhere.
     has_hits : bool
         Whether a list has a relevant item, as far as the cut-offs reach.
     """
@@ -370,12 +356,11 @@ class Part:
     first_ranks: FirstRanks | None
     random: RandomTotals | None = None
     values: UserValues | None = None
-    saved: dict[int, SavedNumber] = field(default_factory=dict)
     has_hits: bool = True
 
     def number(self, request: Request, row: int, left_out: int | None = None) -> float:
         """Return a number about all users, or about all but those of a group."""
-        plan = request.plans[row]
+        plan = request.plan_of(row)
         if plan.is_micro:
             return micro_average(plan, self.ratios[row], left_out)
         kept = [group for group in range(N_GROUPS) if group != left_out]
@@ -390,7 +375,7 @@ class Part:
 
     def group_sizes(self, request: Request, row: int) -> Integers:
         """Return the number of users that count in each group of the jackknife."""
-        if request.plans[row].is_micro:
+        if row in self.ratios:
             return np.array([above.n for above, _ in self.ratios[row]])
         return self.lists[list_key(request, row)].n_users
 
@@ -414,16 +399,27 @@ class Part:
         )
 
     def equals(self, other: Part) -> bool:
-        """Return whether both have the same sums, and the same values where both have them."""
-        if self.span != other.span:
+        """Return whether both have the same sums, and the same values if both have them."""
+        names = ("key", "span", *(name for name in _SUMS if name != "random"))
+        if not all(_same(getattr(self, name), getattr(other, name)) for name in names):
             return False
-        both = self.values is not None and other.values is not None
-        packed = []
-        for part in (self, other):
-            values = UserValues.concatenate([part.values]) if both and part.values else None
-            shared = replace(part, samples=(), first_ranks=None, random=None, saved={})
-            packed.append(pack(replace(shared, values=values)))
-        return packed[0] == packed[1]
+        if self.values is None or other.values is None:
+            return True
+        one, two = (UserValues.concatenate([values]) for values in (self.values, other.values))
+        return all(_same(getattr(one, name), getattr(two, name)) for name in _ARRAYS)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Return whether two values are equal, with NaN equal to NaN."""
+    if one is None or other is None:
+        return one is other
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other or (one != one and other != other))
 
 
 def micro_average(plan: Plan, ratios: Ratios, left_out: int | None) -> float:
@@ -510,84 +506,3 @@ def _check_users_distinct(parts: list[Part]) -> None:
         "without their values. Label users that are numbered separately, cut blocks in the order "
         "of the users, or keep the values with keep='values'"
     )
-
-
-#: The classes of the values in a part, by name.
-_CLASSES: dict[str, Any] = {
-    each.__name__: each
-    for each in (
-        CandidateCounts, Expectation, FirstRanks, ListSums, Moments, Part, RandomSums,
-        Retrieval, SavedNumber, SeenCounts, Span, UserValues,
-    )
-}  # fmt: skip
-
-_HEADER = "header"
-
-
-def pack(value: Any) -> bytes:
-    """Write a part, or several in a dict or tuple.
-
-    Returns
-    -------
-    bytes
-        An ``.npz`` archive of some kilobytes, plus the users' values if it has them.
-    """
-    arrays: dict[str, Any] = {}
-
-    def encode(value: Any) -> Any:
-        kind = type(value).__name__
-        if isinstance(value, np.ndarray):
-            if value.dtype == object:
-                return {"text": value.tolist()}
-            name = str(len(arrays))
-            is_count = value.dtype.kind == "i" and value.min(initial=0) >= 0
-            # Counts in as few bytes as the largest takes: there may be one for each item.
-            dtype = np.min_scalar_type(value.max(initial=0)) if is_count else value.dtype
-            arrays[name] = value.astype(dtype)
-            return {"array": [name, value.dtype.str]}
-        if isinstance(value, dict):
-            return {"dict": [[encode(key), encode(entry)] for key, entry in value.items()]}
-        if is_dataclass(value):
-            return {kind: [encode(getattr(value, field.name)) for field in fields(value)]}
-        if isinstance(value, tuple):
-            entries = list(map(encode, value))
-            return {kind: entries} if kind in _CLASSES else entries
-        return value
-
-    text = json.dumps(encode(value), default=index)
-    arrays[_HEADER] = np.frombuffer(text.encode("ascii"), np.uint8)
-    stream = io.BytesIO()
-    np.savez(stream, allow_pickle=False, **arrays)
-    return stream.getvalue()
-
-
-def unpack(data: bytes) -> Any:
-    """Read the bytes of `pack`.
-
-    Raises
-    ------
-    InvalidDataError
-        If the bytes are something else, or were written by a version with another layout.
-    """
-
-    def decode(value: Any) -> Any:
-        if isinstance(value, list):
-            return tuple(map(decode, value))
-        if not isinstance(value, dict):
-            return value
-        ((kind, content),) = value.items()
-        if kind == "text":
-            return np.array(content, object)
-        if kind == "array":
-            return arrays[content[0]].astype(content[1], copy=False)
-        entries = decode(content)
-        return dict(entries) if kind == "dict" else _CLASSES[kind](*entries)
-
-    try:
-        arrays = read_arrays(io.BytesIO(data))
-        return decode(json.loads(arrays[_HEADER].tobytes()))
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise InvalidDataError(
-            "the totals of the evaluation are damaged or were written by another version of "
-            "sparse_eval. Save the evaluation again"
-        ) from error

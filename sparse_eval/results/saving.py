@@ -1,24 +1,27 @@
-"""Write and read the folder of a saved evaluation, for people and other programs too.
+"""Write and read the folder of a saved evaluation: JSON and Parquet, for any tool.
 
 ``summary.json`` contains the results of `Evaluation.to_dict` and `make_record`, and
 
+- ``traits``: the name, options and cut-off of each metric, and its `Traits`; null for infinity;
+- ``has_labels``: whether users have labels or are row numbers; null if they were not kept;
+- ``parts``: counts and digests of the evaluation (named "") and of each baseline, see `_FACTS`;
 - ``files``: the SHA-256 of each of the other files;
-- ``labels``: the type of the users' labels, "text" or "integer"; null if users are row numbers or
-  were not kept;
-- ``per_user``: the metrics that have a column; ``higher_is_better``: which way each metric is
-  better; ``lower`` and ``upper``: the smallest and the largest value that it can take, null for
-  infinity;
-  ``inputs_given``: which of train, item_groups, item_vectors, propensity and candidates it was
-  computed from;
-- ``digest``: SHA-256 of all other keys, as JSON with sorted keys in one line.
+- ``digest``: the SHA-256 of all other keys, as JSON with sorted keys in one line.
 
-``per_user.csv`` or ``per_user.parquet`` exists if the values of the users were kept, and has one
-row for each user. Its columns are ``user``; ``evaluated``, 1 or 0; ``relevant``, the number of
-relevant items; ``fingerprint``, a hash of them; ``seen``, the number of training items, if known. A
-column for each metric follows, empty (null) if the user is left out. Numbers are written in full.
+``per_user.parquet`` has one row for each user, if their values were kept. Its columns are ``user``,
+text or whole numbers; one for each metric that has values for each user, null if the user is left
+out; ``evaluated``; ``relevant``, the number of relevant items; ``fingerprint``, a hash of them; and
+``seen``, the number of training items, if known.
 
-``totals.npz`` has the exact sums of the evaluation and of its baselines, see `parts`. All numbers
-are computed from them again.
+``metrics.parquet`` has one row for each metric of the evaluation (``evaluation`` is "") and of each
+baseline (its name): ``value``; ``n_users`` in it; ``random`` and ``random_se``; ``replicates`` of
+the jackknife, except for baselines. The exact sums behind the value follow, in the units of
+`Moments`, with integers as text: ``sums`` of the users' values; for micro averages, ``ratios`` has
+those of each group of users. ``sample`` has the values themselves if they are few.
+
+``lists.parquet`` has the sums behind numbers about all lists, such as coverage, for merging. Each
+row is about a cut-off ``k`` and the exceptions of the convention. ``counts`` has how often each
+item is listed, for each group of users; or the sums of the metric at the position ``own``.
 """
 
 from __future__ import annotations
@@ -26,25 +29,25 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import re
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
+import math
+from dataclasses import replace
+from operator import index
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..core.arguments import check_choice
+from ..core.exact_sums import Moments
 from ..core.files import make_folder, read_json, replacing_together
 from ..core.formatting import plain
-from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError, OutputError
+from ..errors import InvalidFileError, OutputError
 from ..inputs.candidates import JUDGED
 from ..inputs.files import in_arrow
-from ..metrics import Definition, Metric, convention_named, parse
-from ..metrics.plan import Plan
-from ..metrics.registry import Formula
-from ..metrics.request import Request
-from .details import SCHEMA, check_about, make_record
-from .parts import UserValues, pack, unpack
+from ..metrics import Metric, convention_named
+from ..metrics.random_baseline import Expectation
+from ..metrics.request import Request, Traits
+from .details import SCHEMA, check_about, make_record, to_dict
+from .parts import CandidateCounts, ListSums, Part, Retrieval, SeenCounts, Span, UserValues
+from .scores import expectation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,11 +55,26 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ..metrics import Convention
-    from .parts import Part
+    from ..core.types import Floats
+    from .parts import ListKey
 
-#: The files of a saved evaluation, the last with a suffix.
-SUMMARY, TOTALS, PER_USER = "summary.json", "totals.npz", "per_user"
+#: The files of a saved evaluation.
+SUMMARY = "summary.json"
+PER_USER, METRICS, LISTS = "per_user.parquet", "metrics.parquet", "lists.parquet"
+
+#: The attributes of a part that are in the JSON. Tuples are lists there, without their names.
+_FACTS = ("key", "n_counted", "n_without_list", "span", "retrieval", "seen", "candidates")
+
+#: The keys of the JSON that are read, and their types.
+_TYPES: dict[str, Any] = {
+    **dict.fromkeys(("convention", "no_relevant", "without_list", "seen"), str),
+    **dict.fromkeys(("metrics", "traits", "parts", "files"), dict),
+    **dict.fromkeys(("versions", "about", "by", "inputs"), dict),
+    **dict.fromkeys(("candidates", "precision_recall", "concentration"), dict | None),
+    "examples": list,
+    "has_labels": bool | None,
+    "digest": str,
+}
 
 
 class Savable(NamedTuple):
@@ -65,265 +83,170 @@ class Savable(NamedTuple):
     Attributes
     ----------
     content : dict
-        The content of ``summary.json``, without the digests.
-    parts : dict of str to Part
-        By name of the baseline, "" for the evaluation itself.
-    table : pyarrow.Table or None
-        One row for each user, None if their values were not kept.
+        The content of ``summary.json``.
+    tables : dict of str to pyarrow.Table
+        By the names of their files.
     """
 
     content: dict[str, Any]
+    tables: dict[str, pa.Table]
+
+
+class SavedNumber(NamedTuple):
+    """A number about all users, the number of users in it, and its jackknife replicates.
+
+    It is not computed again, because that may take the lists or a formula that is not registered.
+    The replicates of a baseline are None.
+    """
+
+    value: float
+    n_users: int
+    replicates: Floats | None
+
+
+class Saved(NamedTuple):
+    """A saved evaluation: its parts and numbers have the names of baselines, "" for itself."""
+
+    request: Request
     parts: dict[str, Part]
-    table: pa.Table | None
+    numbers: dict[str, dict[int, SavedNumber]]
+    record: dict[str, Any]
 
 
-def facts_of(evaluation: Any) -> dict[str, Any]:
-    """Return facts for reading unregistered metrics, and the labels, of a saved evaluation."""
-    plans = dict(zip(evaluation.names, evaluation.request.plans, strict=True))
-    labels = None
-    if evaluation._has_values and evaluation._values.labels is not None:
-        labels = "text" if evaluation._values.user_ids.dtype == object else "integer"
-    return {
-        "inputs_given": sorted(evaluation.request.inputs),
-        "per_user": [name for name, plan in plans.items() if plan.per_user],
-        "higher_is_better": {
-            name: plan.definition.higher_is_better for name, plan in plans.items()
+def savable_of(evaluation: Any) -> Savable:
+    """Return the content of an evaluation that is saved: everything but the lists."""
+    import pyarrow as pa
+
+    request, names = evaluation.request, evaluation.names
+    every = {"": evaluation, **evaluation.baselines}
+    parts: dict[str, Part] = {
+        name: ev._part if isinstance(ev._part, Part) else ev._part.part(per_user=False)
+        for name, ev in every.items()
+    }
+    content = {
+        **to_dict(evaluation, evaluation._summarize()),
+        "traits": {
+            str(metric): _plain_traits(metric, traits)
+            for metric, traits in zip(request.metrics, request.traits, strict=True)
         },
-        "lower": {name: plain(plan.definition.range[0]) for name, plan in plans.items()},
-        "upper": {name: plain(plan.upper) for name, plan in plans.items()},
-        "labels": labels,
+        "has_labels": evaluation._values.labels is not None if evaluation._has_values else None,
+        "parts": {
+            name: {fact: getattr(part, fact) for fact in _FACTS} for name, part in parts.items()
+        },
+        **evaluation._record,
+    }
+    rows = [
+        _metric_row(name, ev, metric, parts[name]) for name, ev in every.items() for metric in names
+    ]
+    lists = [
+        {
+            "evaluation": name,
+            "every_list": every_list,
+            "without_list_zero": without_list_zero,
+            "k": k,
+            "own": own if own < 0 else names.index(every[name].names[own]),
+            "n_users": sums.n_users,
+            "n_listed": sums.n_listed,
+            "shape": sums.sums.shape,
+            "counts": sums.sums.ravel(),
+        }
+        for name, part in parts.items()
+        for (every_list, without_list_zero, k, own), sums in part.lists.items()
+    ]
+    tables = {METRICS: pa.Table.from_pylist(rows)}
+    if lists:
+        tables[LISTS] = pa.Table.from_pylist(lists)
+    if evaluation._has_values:
+        tables[PER_USER] = _tabulate_users(evaluation)
+    return Savable(content, tables)
+
+
+def _plain_traits(metric: Metric, traits: Traits) -> dict[str, Any]:
+    return {
+        "name": metric.name,
+        "options": dict(metric.options),
+        "cutoff": metric.cutoff,
+        **{key: plain(value) for key, value in traits._asdict().items()},
     }
 
 
-def table_of(evaluation: Any) -> pa.Table:
-    """Return the saved table of users."""
+def _metric_row(name: str, evaluation: Any, metric: str, part: Part) -> dict[str, Any]:
+    row = evaluation._row_of(metric)
+    random, error = expectation(evaluation, evaluation._random, row) or (None, None)
+    is_computed = name or evaluation._is_per_user(metric)
+    return {
+        "evaluation": name,
+        "metric": metric,
+        "value": float(evaluation._value(row)),
+        "n_users": evaluation._count(row),
+        "random": random,
+        "random_se": error,
+        "replicates": None if is_computed else evaluation._replicates(row),
+        "sums": _plain_sums(part.moments[row]),
+        "sample": part.samples[row],
+        "ratios": [list(map(_plain_sums, pair)) for pair in part.ratios.get(row, ())],
+    }
+
+
+def _plain_sums(moments: Moments) -> dict[str, Any]:
+    # The integers have too many digits for a column of numbers.
+    return moments._asdict() | {"total": str(moments.total), "squares": str(moments.squares)}
+
+
+def _tabulate_users(evaluation: Any) -> pa.Table:
     import pyarrow as pa
 
     values = evaluation._values
     columns = {
-        "user": values.user_ids,
-        "evaluated": values.counted.astype(np.int64),
+        "evaluated": values.counted,
         "relevant": values.n_relevant,
         "fingerprint": values.fingerprints,
         **({} if values.n_seen is None else {"seen": values.n_seen}),
-        **dict(zip(facts_of(evaluation)["per_user"], values.columns, strict=True)),
     }
-    return pa.table({name: pa.array(column, from_pandas=True) for name, column in columns.items()})
+    arrays = [values.user_ids, *values.columns, *columns.values()]
+    metrics = [name for name in evaluation.names if evaluation._is_per_user(name)]
+    # Not by name: a metric of the user may be called "seen".
+    return pa.Table.from_arrays(
+        [pa.array(array, from_pandas=True) for array in arrays], ["user", *metrics, *columns]
+    )
 
 
-def save(
-    folder: Path,
-    savable: Savable,
-    table_kind: Literal["csv", "parquet"],
-    about: Mapping[str, Any] | None,
-) -> Path:
-    """Write the sums, the table and the JSON; see `Evaluation.save`.
+def save(folder: Path, savable: Savable, about: Mapping[str, Any] | None) -> str:
+    """Write the files of an evaluation, and return the digest of the JSON.
 
     All are written before one is moved to its place, and the JSON is moved last: a folder without
     it holds no evaluation.
     """
-    check_choice("table", table_kind, ["csv", "parquet"])
-    content = savable.content
+    from pyarrow import parquet
+
+    content = dict(savable.content)
     if about is not None:
-        content = content | {"about": check_about(about)}
-    files = {TOTALS: pack(savable.parts)}
-    if savable.table is not None:
-        from pyarrow import csv, parquet
-
+        content["about"] = check_about(about)
+    files = {}
+    for name, table in savable.tables.items():
         stream = io.BytesIO()
-        (csv.write_csv if table_kind == "csv" else parquet.write_table)(savable.table, stream)
-        files[f"{PER_USER}.{table_kind}"] = stream.getvalue()
+        parquet.write_table(table, stream, compression="zstd")
+        files[name] = stream.getvalue()
+    content["files"] = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    content["digest"] = _digest(content)
+    text = json.dumps(content, indent=2, allow_nan=False, default=index) + "\n"
     folder = make_folder(folder)
-    _write(folder, content, files)
-    for name in _TABLES:  # of the evaluation that was there
-        if name not in files:
-            (folder / name).unlink(missing_ok=True)
-    return folder
-
-
-_TABLES = (f"{PER_USER}.csv", f"{PER_USER}.parquet")
-
-
-def _write(folder: Path, content: dict[str, Any], files: Mapping[str, bytes]) -> None:
-    digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
-    text = json.dumps(_signed(content | {"files": digests}), indent=2, allow_nan=False) + "\n"
     with replacing_together(folder, last=SUMMARY) as temporary_for:
         for name, data in files.items():
             temporary_for(name).write_bytes(data)
         temporary_for(SUMMARY).write_bytes(text.encode())
+    for name in {PER_USER, LISTS} - files.keys():  # of the evaluation that was there
+        (folder / name).unlink(missing_ok=True)
+    return str(content["digest"])
 
 
-def copy_saved(source: Path, folder: Path, about: Mapping[str, Any]) -> None:
-    """Copy a saved evaluation to another folder, with a different `about`."""
-    content = read_summary(source / SUMMARY)
-    files = read_files(source, content)
-    _write(make_folder(folder), content | {"about": check_about(about)}, files)
-
-
-def remove_saved(folder: Path, *, unfinished: bool = False) -> None:
-    """Remove a saved evaluation, the JSON first; the folder and other files in it are kept.
-
-    It also removes files of a save that was killed, or only these if `unfinished`.
-    """
+def remove_saved(folder: Path) -> None:
+    """Remove a saved evaluation, the JSON first; the folder and other files in it are kept."""
     try:
-        for name in (SUMMARY, TOTALS, *_TABLES):
-            stem, _, suffix = name.partition(".")
-            for pattern in ([] if unfinished else [name]) + [f".{stem}.*.{suffix}"]:
-                for file in folder.glob(pattern):
-                    file.unlink(missing_ok=True)
+        for name in (SUMMARY, PER_USER, METRICS, LISTS):
+            (folder / name).unlink(missing_ok=True)
     except OSError as error:
         raise OutputError(f"{folder}: cannot be removed: {error.strerror or error}") from error
-
-
-def load(path: Path) -> tuple[Request, dict[str, Part], dict[str, Any]]:
-    """Return the request, the parts by name of the baseline, and the record."""
-    path = path / SUMMARY if path.is_dir() else path
-    content = read_summary(path)
-    try:
-        return _load(path, content)
-    except InvalidFileError:
-        again = read_summary(path)  # another process may have saved one here
-        if again["digest"] == content["digest"]:
-            raise
-        return _load(path, again)
-
-
-def _load(path: Path, content: dict[str, Any]) -> tuple[Request, dict[str, Part], dict[str, Any]]:
-    files = read_files(path.parent, content)
-    try:
-        parts: dict[str, Part] = unpack(files[TOTALS])
-    except InvalidDataError as error:
-        raise InvalidFileError(f"does not fit {path.name}: {error}", path.parent / TOTALS) from None
-    for name in _TABLES:
-        if name in files:
-            parts[""] = replace(parts[""], values=_read_values(files[name], name, content))
-    return _request_of(content), parts, {key: content[key] for key in make_record(None)}
-
-
-def _read_values(data: bytes, name: str, content: dict[str, Any]) -> UserValues:
-    import pyarrow as pa
-    from pyarrow import csv, parquet
-
-    is_text = content["labels"] == "text"
-    if name.endswith(".csv"):
-        types = {"user": pa.string() if is_text else pa.int64(), "fingerprint": pa.uint64()}
-        types |= dict.fromkeys(content["per_user"], pa.float64())
-        table = csv.read_csv(
-            in_arrow(data),
-            parse_options=csv.ParseOptions(newlines_in_values=True),
-            convert_options=csv.ConvertOptions(column_types=types),
-        )
-    else:
-        table = parquet.read_table(in_arrow(data))
-    users = table["user"]
-    columns = [table[metric].to_numpy() for metric in content["per_user"]]
-    return UserValues(
-        np.array(users.to_pylist(), object) if is_text else users.to_numpy(),
-        table["evaluated"].to_numpy() == 1,
-        table["relevant"].to_numpy(),
-        table["fingerprint"].to_numpy(),
-        np.array(columns, np.float64).reshape(len(columns), len(table)),
-        table["seen"].to_numpy() if "seen" in table.column_names else None,
-        content["labels"] is not None,
-    )
-
-
-@dataclass(frozen=True)
-class _SavedRequest(Request):
-    """A saved request with metrics that are not registered in this process."""
-
-    content: dict[str, Any] = field(default_factory=dict, compare=False)
-
-    @cached_property
-    def plans(self) -> tuple[Plan, ...]:
-        """How each metric was computed."""
-        return tuple(_plan_of(name, self.convention, self.content) for name in self.names)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Support pickling without formulas: the metrics may be registered elsewhere."""
-        return _request_of, (self.content,)
-
-
-@dataclass(frozen=True)
-class _Unregistered:
-    """The formula of a metric that is not registered in this process."""
-
-    name: str
-
-    def __call__(self, *_: Any, **__: Any) -> NoReturn:
-        raise InvalidMetricError(
-            f"{self.name} is not registered with the formula that computed it. Register it "
-            "with sparse_eval.register_metric to compute it for merged evaluations"
-        )
-
-
-def _request_of(content: dict[str, Any]) -> Request:
-    """Return the saved request."""
-    convention = convention_named(content["convention"])
-    plans = tuple(_plan_of(name, convention, content) for name in content["metrics"])
-    metrics = tuple(plan.metric for plan in plans)
-    options = (
-        metrics,
-        convention,
-        content["no_relevant"],
-        frozenset(content["inputs_given"]),
-        content["seen"],
-        (content["candidates"] or {}).get("kind") == JUDGED,
-        content["without_list"],
-    )
-    if not any(isinstance(plan.definition.formula.function, _Unregistered) for plan in plans):
-        return Request(*options)
-    return _SavedRequest(*options, content)
-
-
-def _plan_of(name: str, convention: Convention, content: dict[str, Any]) -> Plan:
-    """Return the plan of a saved metric, without its formula if it is not registered here."""
-    per_user = name in content["per_user"]
-    try:
-        (metric,) = parse(name, convention.options)
-    except InvalidMetricError:  # a metric of another package or of the user
-        metric = None
-    if metric is not None:
-        plan = Plan(metric, metric.definition, convention.arguments(metric))
-        if str(metric) == name and plan.per_user == per_user:
-            return plan
-    lower = content["lower"][name]
-    upper = content.get("upper", {name: 1.0})[name]  # earlier versions have only the lower end
-    is_micro = re.search(r"[(,]average=micro[,)]", name) is not None
-    definition = Definition(
-        name,
-        Formula(_Unregistered(name)),
-        "",
-        "",
-        over="statistics" if per_user or is_micro else "lists",
-        per_user=per_user or is_micro,
-        range=(-np.inf if lower is None else lower, np.inf if upper is None else upper),
-        higher_is_better=content["higher_is_better"][name],
-    )
-    cut = re.fullmatch(r"(.+)@([0-9]+)", name)
-    metric = Metric(cut[1], int(cut[2])) if cut else Metric(name)
-    return Plan(metric, definition, {"average": "micro"} if is_micro else {})
-
-
-def read_files(folder: Path, content: Mapping[str, Any]) -> dict[str, bytes]:
-    """Return the files that were saved with the JSON, which are compared with their digests."""
-    files: dict[str, bytes] = {}
-    for name in (TOTALS, *_TABLES):
-        if name not in content["files"]:
-            continue
-        file = folder / name
-        try:
-            files[name] = file.read_bytes()
-        except OSError as error:
-            raise InvalidFileError(
-                f"cannot be read ({error.strerror}). It belongs to {SUMMARY}; keep both together",
-                file,
-            ) from None
-        if hashlib.sha256(files[name]).hexdigest() != content["files"][name]:
-            raise InvalidFileError(
-                f"is not the file that {SUMMARY} was saved with; save the evaluation again", file
-            )
-    return files
 
 
 def read_summary(path: Path) -> dict[str, Any]:
@@ -339,13 +262,147 @@ def read_summary(path: Path) -> dict[str, Any]:
             "cannot read. Read it with that version, or save the evaluation again",
             path,
         )
-    if content.get("digest") != _signed(content)["digest"]:
+    for key, kind in _TYPES.items():
+        if key not in content or not isinstance(content[key], kind):
+            fault = "has the wrong type" if key in content else "is missing"
+            raise InvalidFileError(f"its key {key!r} {fault}; save the evaluation again", path)
+    if content["digest"] != _digest(content):
         raise InvalidFileError("was changed after it was saved; save the evaluation again", path)
     return content
 
 
-def _signed(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the content with its digest, to detect changes when it is read."""
+def _digest(content: dict[str, Any]) -> str:
+    """Return a digest of the other keys, to detect changes when they are read."""
     rest = {key: value for key, value in content.items() if key != "digest"}
-    text = json.dumps(rest, sort_keys=True)
-    return rest | {"digest": hashlib.sha256(text.encode()).hexdigest()}
+    text = json.dumps(rest, sort_keys=True, default=index)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_saved(path: Path) -> Savable:
+    """Return the content of a folder, or of the JSON in it and the files next to that.
+
+    Raises
+    ------
+    InvalidFileError
+        If a file cannot be read, was changed, or was exchanged.
+    """
+    from pyarrow import parquet
+
+    path = path / SUMMARY if path.is_dir() else path
+    content = read_summary(path)
+    tables = {}
+    for name, digest in content["files"].items():
+        file = path.parent / name
+        try:
+            data = file.read_bytes()
+        except OSError as error:
+            raise InvalidFileError(
+                f"cannot be read ({error.strerror}). It belongs to {SUMMARY}; keep both together",
+                file,
+            ) from None
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise InvalidFileError(
+                f"is not the file that {SUMMARY} was saved with; save the evaluation again", file
+            )
+        tables[name] = parquet.ParquetFile(in_arrow(data)).read()  # names may occur twice
+    return Savable(content, tables)
+
+
+def load(path: Path) -> Saved:
+    """Return a saved evaluation. Its metrics need not be registered."""
+    content, tables = read_saved(path)
+    request = _request_of(content)
+    rows = tables[METRICS].to_pylist()
+    parts, numbers = {}, {}
+    for name, facts in content["parts"].items():
+        own = [row for row in rows if row["evaluation"] == name]
+        lists = _lists_of(tables[LISTS], name) if LISTS in tables else {}
+        parts[name] = _part_of(facts, own, lists)
+        numbers[name] = {
+            number: SavedNumber(row["value"], row["n_users"], _floats_of(row["replicates"]))
+            for number, row in enumerate(own)
+            if not request.traits[number].per_user
+        }
+    if PER_USER in tables:
+        values = _values_of(tables[PER_USER], request, content["has_labels"])
+        parts[""] = replace(parts[""], values=values)
+    return Saved(request, parts, numbers, {key: content[key] for key in make_record(None)})
+
+
+def _request_of(content: dict[str, Any]) -> Request:
+    metrics, traits = [], []
+    for entry in content["traits"].values():
+        metrics.append(Metric(entry["name"], entry["cutoff"], tuple(entry["options"].items())))
+        lower = -math.inf if entry["lower"] is None else entry["lower"]
+        upper = math.inf if entry["upper"] is None else entry["upper"]
+        known = Traits(*(entry[name] for name in Traits._fields))
+        traits.append(known._replace(lower=lower, upper=upper))
+    return Request(
+        tuple(metrics),
+        convention_named(content["convention"]),
+        content["no_relevant"],
+        frozenset(),
+        content["seen"],
+        (content["candidates"] or {}).get("kind") == JUDGED,
+        content["without_list"],
+        tuple(traits),
+    )
+
+
+def _part_of(
+    facts: dict[str, Any], rows: list[dict[str, Any]], lists: dict[ListKey, ListSums]
+) -> Part:
+    ratios = {
+        number: tuple((_moments_of(above), _moments_of(below)) for above, below in row["ratios"])
+        for number, row in enumerate(rows)
+        if row["ratios"]
+    }
+    kinds: dict[str, Any] = {
+        "retrieval": Retrieval,
+        "seen": SeenCounts,
+        "candidates": CandidateCounts,
+    }
+    return Part(
+        key=facts["key"] | {"metrics": tuple(facts["key"]["metrics"])},
+        span=Span(*facts["span"]),
+        n_counted=facts["n_counted"],
+        n_without_list=facts["n_without_list"],
+        moments=tuple(_moments_of(row["sums"]) for row in rows),
+        samples=tuple(_floats_of(row["sample"]) for row in rows),
+        ratios=ratios,
+        lists=lists,
+        first_ranks=None,
+        random=tuple(
+            None if row["random"] is None else Expectation(row["random"], row["random_se"])
+            for row in rows
+        ),
+        **{name: facts[name] and kind(*facts[name]) for name, kind in kinds.items()},
+    )
+
+
+def _moments_of(sums: dict[str, Any]) -> Moments:
+    return Moments(**sums | {"total": int(sums["total"]), "squares": int(sums["squares"])})
+
+
+def _floats_of(values: list[float] | None) -> Floats | None:
+    return None if values is None else np.array(values, np.float64)
+
+
+def _lists_of(table: pa.Table, name: str) -> dict[ListKey, ListSums]:
+    lists = {}
+    for number, row in enumerate(table.drop_columns(["counts"]).to_pylist()):
+        if row["evaluation"] == name:
+            key = (row["every_list"], row["without_list_zero"], row["k"], row["own"])
+            counts = table["counts"][number].values.to_numpy().reshape(row["shape"])
+            lists[key] = ListSums(np.array(row["n_users"]), np.array(row["n_listed"]), counts)
+    return lists
+
+
+def _values_of(table: pa.Table, request: Request, has_labels: bool) -> UserValues:
+    users, *arrays = (column.to_numpy() for column in table.columns)
+    n_metrics = sum(traits.per_user for traits in request.traits)
+    evaluated, relevant, fingerprints, *seen = arrays[n_metrics:]
+    columns = np.array(arrays[:n_metrics], np.float64).reshape(n_metrics, len(table))
+    return UserValues(
+        users, evaluated, relevant, fingerprints, columns, seen[0] if seen else None, has_labels
+    )

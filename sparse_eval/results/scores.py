@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import Floats
-    from ..metrics.plan import Plan
     from ..metrics.random_baseline import Expectation, RandomTotals
-    from ..metrics.request import Request
+    from ..metrics.request import Request, Traits
     from .intervals import Interval
     from .parts import CandidateCounts
 
@@ -68,14 +67,14 @@ class Scores(ABC):
 
     def _is_per_user(self, name: str | Metric) -> bool:
         """Return whether a metric has a value for each user."""
-        return self._plan(name).per_user
+        return self._traits(name).per_user
 
     def _higher_is_better(self, name: str | Metric) -> bool:
         """Return whether a larger value of a metric is the better one."""
-        return self._plan(name).definition.higher_is_better
+        return self._traits(name).higher_is_better
 
-    def _plan(self, name: str | Metric) -> Plan:
-        return self.request.plans[self._row_of(name)]
+    def _traits(self, name: str | Metric) -> Traits:
+        return self.request.traits[self._row_of(name)]
 
     def _row_of(self, name: str | Metric) -> int:
         if not isinstance(name, str | Metric):
@@ -168,7 +167,7 @@ def summarize(scores: Scores, random: RandomTotals | None, level: float) -> pd.D
         mean, n_users = scores._value(row), scores._count(row)
         interval = scores._interval(row, mean, level)
         expected = expectation(scores, random, row) or UNKNOWN
-        lift = _lift(mean, expected.mean, scores.request.plans[row])
+        lift = _lift(mean, expected.mean, scores.request.traits[row])
         beside = [of._value(of._row_of(name)) for of in scores.baselines.values()]
         counts = (n_users, everybody - n_users)
         among = () if scores._candidates is None else (scores._candidates.kind,)
@@ -184,15 +183,16 @@ def summarize(scores: Scores, random: RandomTotals | None, level: float) -> pd.D
 def expectation(scores: Scores, totals: RandomTotals | None, row: int) -> Expectation | None:
     """Return the random baseline of the metric at a position, None if it is not known."""
     total = None if totals is None else totals[row]
-    plan = scores.request.plans[row]
-    return total.expectation(plan) if isinstance(total, RandomSums) else total
+    if isinstance(total, RandomSums):
+        return total.expectation(scores.request.plan_of(row))
+    return total
 
 
-def _lift(mean: float, random: float, plan: Plan) -> float:
+def _lift(mean: float, random: float, traits: Traits) -> float:
     """Return the ratio of a mean to random lists; NaN if that has no meaning."""
-    if plan.definition.range[0] < 0 or random == 0:
+    if traits.lower < 0 or random == 0:
         return math.nan
-    if plan.definition.higher_is_better:
+    if traits.higher_is_better:
         return mean / random
     return random / mean if mean else math.nan
 

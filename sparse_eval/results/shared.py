@@ -126,8 +126,8 @@ def _spelt_as_evaluated(
 def check_alike(evaluations: Mapping[str, Any], metrics: Iterable[str]) -> None:
     """Raise if evaluations follow different conventions, or weight hits of a metric differently."""
     (first_name, first), *others = evaluations.items()
-    weights = [first.request.plans[first.names.index(metric)].weights for metric in metrics]
-    needs = [weight.needs for weight in weights if weight is not None]
+    traits = [first.request.traits[first.names.index(metric)] for metric in metrics]
+    needs = sorted({one.weighted_by for one in traits if one.weighted_by is not None})
     ours = _options(first, needs)
     for name, ev in others:
         for option, b in _options(ev, needs).items():

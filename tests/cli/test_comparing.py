@@ -174,7 +174,7 @@ def test_selects_metrics_by_their_names_in_the_results(command, tmp_path):
 def test_reports_unreadable_results_and_shows_the_others(command, results, tmp_path):
     (results / "bad").mkdir()
     (results / "bad" / "summary.json").write_text("{")
-    (results / "fair" / "per_user.csv").unlink()
+    (results / "fair" / "per_user.parquet").unlink()
     status, printed, said = command("compare", results, "-m", "ndcg@5")
     assert status == 1
     assert printed.count("\nndcg@5") == 1

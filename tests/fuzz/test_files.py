@@ -139,7 +139,8 @@ FORMATS = {
         (lambda path: HOLDOUT.save(path.parent), lambda path: se.Holdout.load(path.parent)),
     ),
     **dict.fromkeys(
-        ("ev/summary.json", "ev/totals.npz", "ev/per_user.csv"), (saved_evaluation, loaded)
+        ("ev/summary.json", "ev/metrics.parquet", "ev/lists.parquet", "ev/per_user.parquet"),
+        (saved_evaluation, loaded),
     ),
     "cv/cross_validation.jsonl": (saved_folds, lambda path: saved_folds(path).summary()),
     "nights.jsonl": (saved_night, nights),

@@ -145,6 +145,6 @@ def same_everything(one, other):
         assert np.array_equal(one._values.n_relevant, other._values.n_relevant)
 
 
-def saved(ev, folder, users="csv"):
+def saved(ev, folder):
     """Save and load an evaluation."""
-    return se.Evaluation.load(ev.save(folder, table=users))
+    return se.Evaluation.load(ev.save(folder))

@@ -29,10 +29,6 @@ FOLDERS = {
         lambda i, folder: EVALUATIONS[i].save(folder),
         lambda folder: se.Evaluation.load(folder).names,
     ),
-    "parquet": (
-        lambda i, folder: EVALUATIONS[i].save(folder, table="parquet"),
-        lambda folder: se.Evaluation.load(folder).names,
-    ),
     "split": (
         lambda i, folder: SPLITS[i].save(folder),
         lambda folder: se.Holdout.load(folder).validation.indices.tolist(),
@@ -135,10 +131,8 @@ def test_names_that_pandas_and_pyarrow_read_otherwise(tmp_path, monkeypatch, fol
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     Path(folder).mkdir()
     ev = EVALUATIONS[0]
-    ev.save(f"{folder}/csv")
-    ev.save(f"{folder}/parquet", table="parquet")
-    for table in ("csv", "parquet"):
-        assert se.Evaluation.load(f"{folder}/{table}").per_user.equals(ev.per_user)
+    ev.save(f"{folder}/ev")
+    assert se.Evaluation.load(f"{folder}/ev").per_user.equals(ev.per_user)
     CLICKS.to_frame().to_parquet(Path(folder).absolute() / "clicks.parquet")
     assert len(se.datasets.load(f"{folder}/clicks.parquet")) == len(CLICKS)
     assert [path.name for path in tmp_path.iterdir()] == [folder]

@@ -104,6 +104,7 @@ def test_refuses_a_user_in_two_blocks():
         (some(), some(first=5, keep="totals")),
         (some(labels=as_text), some(first=5, labels=as_text)),
         (some(), some(seed=1)),  # different results of the same users
+        (some(), some(train=csr_matrix(np.eye(10, N_ITEMS)))),
         (some(keep="totals"), some(seed=1, keep="totals")),
         # Users without labels are row numbers; other results or relevant items are other users.
         (some(labels=None), some(12, labels=None)),
