@@ -22,7 +22,7 @@ import sparse_eval as se
 from sparse_eval.cli import BUG
 from sparse_eval.cli.messages import FLAGS, ISSUES, message_of
 from sparse_eval.errors import InvalidDataError, InvalidFileError, InvalidMetricError, OutputError
-from sparse_eval.evaluation.dask import check_version
+from sparse_eval.evaluation.runners import check_version
 from sparse_eval.metrics import REGISTRY
 from sparse_eval.models import compile as compiling
 
