@@ -3,7 +3,7 @@
 import gc
 import os
 import signal
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from contextlib import contextmanager
 from unittest import mock
 
@@ -106,13 +106,10 @@ def test_clients_without_workers_and_tasks_that_kill_them():
     with raises(InvalidDataError):
         DaskRunner(mock.Mock(status="closed", **without_workers))
     killed = Future()
-    killed.set_exception(distributed.KilledWorker("task", None, 3))
-    submit = mock.Mock(return_value=killed)
-    client = mock.Mock(
-        status="running",
-        **{"nthreads.return_value": {"a": 9}, "get_executor.return_value.submit": submit},
-    )
-    client.get_executor.return_value.mock_add_spec(Executor)
+    killed.set_exception(distributed.KilledWorker("task", mock.Mock(address="tcp://a:1"), 3))
+    client = mock.Mock(status="running", **{"nthreads.return_value": {"a": 9}})
+    submit = client.get_executor.return_value.submit
+    submit.return_value = killed
     with raises(WorkerError, may_pass=True):
         list(DaskRunner(client).run(evaluate_task, None, [(0, 1)] * 100))
     assert submit.call_count == 18  # two for each thread
