@@ -79,7 +79,7 @@ def connect(client: ClientLike) -> Iterator[DaskRunner]:
     """
     try:
         from dask.distributed import Client
-        from distributed.comm import resolve_address
+        from distributed.comm.addressing import resolve_address
     except ImportError:
         raise MissingExtraError(
             'a Dask cluster needs distributed: pip install "sparse_eval[dask]"'

@@ -298,18 +298,20 @@ def _of_tables(
         )
     propensity = KeyedPropensity.of(inputs["propensity"]) if inputs else None
     given = request, rankings, relevance, propensity
+    client = execution.client
+    session = client if is_spark(client) else None
     source: TableSource | None = None
     if engines == {"parquet"}:
         from .parquet import ParquetSource
 
         parquet = ParquetSource(*given, execution)
         # Spark distributes rows by user itself; for other clients this process does it.
-        if parquet.ranges is not None or not is_spark(execution.client):
+        if parquet.ranges is not None or session is None:
             source = parquet
     if source is None:
         from .spark import SparkSource
 
-        source = SparkSource(*given, execution.client)
+        source = SparkSource(*given, session)
     return evaluate_source(request, execution, source)
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..core.versions import installed_version
-from ..errors import InvalidDataError, InvalidFileError, MissingExtraError, SparseEvalError
+from ..errors import InvalidDataError, MissingExtraError, SparseEvalError
 from ..inputs.cells import is_number
 from ..inputs.tables import table_of
 from ..results.parts import merge_parts
@@ -156,21 +156,10 @@ def _open(*tables: Any, session: SparkSession | None) -> list[DataFrame]:
     """Return both tables as DataFrames."""
     frames = (table for table in tables if not isinstance(table, str | Path))
     session = session or next(frame.sparkSession for frame in frames)
-    opened = []
-    for table in tables:
-        frame = table
-        if isinstance(table, str | Path):
-            try:
-                frame = session.read.parquet(str(table))
-                frame.schema  # noqa: B018 - with Spark Connect, nothing is read before
-            except Exception as error:  # noqa: BLE001 - what Java raises is not all translated
-                lines = str(error).strip().splitlines()
-                reason = next((line for line in lines if "An error occurred while" not in line), "")
-                raise InvalidFileError(
-                    f"Spark cannot read it as Parquet ({reason.lstrip(': ')})", table
-                ) from None
-        opened.append(frame)
-    return opened
+    return [
+        session.read.parquet(str(table)) if isinstance(table, str | Path) else table
+        for table in tables
+    ]
 
 
 def _schema(table: DataFrame) -> pa.Schema:

@@ -222,7 +222,7 @@ def test_types_are_compared_before_any_job(session, monkeypatch):
     monkeypatch.setattr(spark.SparkRunner, "run", no_job)
     with pytest.raises(
         InvalidDataError,
-        match="'item' has type int64 in the recommendations, but column 'item' has type string",
+        match="'item' holds whole numbers in the recommendations, but column 'item' holds text",
     ):
         se.evaluate(recs, text, "ndcg@3")
     for dtype, found in (("double", "double"), ("timestamp", "timestamp.us")):
@@ -258,9 +258,7 @@ def test_paths_that_cannot_be_read(session, tmp_path):
     nowhere = tmp_path / "nowhere"
     nowhere.mkdir()
     (nowhere / "part.parquet").write_bytes(b"PAR1 no table")
-    with pytest.raises(
-        InvalidFileError, match="nowhere.*Spark cannot read it as Parquet"
-    ) as raised:
+    with pytest.raises(InvalidFileError, match="part.parquet: cannot be read") as raised:
         se.evaluate(nowhere, session.read.parquet(paths[1]), "ndcg@3")
     assert "\n" not in str(raised.value)
 
