@@ -101,7 +101,7 @@ def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
 
 
 def is_frame(values: object) -> bool:
-    """Return whether a value is a frame of pandas, polars, Arrow, Dask, Spark or similar."""
+    """Return whether a value is a frame of pandas, polars, Arrow, Spark or similar."""
     return hasattr(type(values), "columns")
 
 

@@ -1,12 +1,11 @@
 """`evaluate`: open lists and relevance of any kind, align them, and choose how to evaluate them.
 
 Matrices are evaluated all at once, or in blocks (`MatrixSource`). Tables that need not fit into
-memory have their own sources, in `parquet`, `dask` and `spark`.
+memory have their own sources, in `parquet` and `spark`.
 """
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +31,6 @@ from .run import (
     Execution,
     evaluate_source,
     evaluate_whole,
-    is_dask,
     is_spark,
     users_per_block,
     warn_of_mistakes,
@@ -82,8 +80,8 @@ def evaluate(
     predictions : Rankings, sparse matrix, frame or path
         A matrix of shape (n_users, n_items) holds 1-based positions (`Rankings.from_positions`). A
         table has a row for each recommended item (`Rankings.scan`), by default in columns ``user``,
-        ``item`` and ``rank`` or ``score``. Frames of pandas, polars, Arrow, Dask and Spark are
-        accepted; for paths see Notes.
+        ``item`` and ``rank`` or ``score``. Frames of pandas, polars, Arrow and Spark are accepted;
+        for paths see Notes.
     validation : Relevance, sparse matrix, Interactions, Holdout, frame or path
         A matrix of shape (n_users, n_items) holds gains, at least 0 (`Relevance.from_csr`); a
         table (`Relevance.scan`) has columns ``user``, ``item`` and, optionally, ``gain``. If both
@@ -124,7 +122,7 @@ def evaluate(
     client : distributed.Client, str or concurrent.futures.Executor, optional
         Where to evaluate blocks of users: on the workers of a Dask cluster, given by its client or
         the address of its scheduler, or of an executor. Each task uses one thread. By default this
-        process; for frames of Dask the current client. Frames of Spark are evaluated by Spark.
+        process. Frames of Spark are evaluated by Spark.
     num_threads : int, optional
         Threads of this process to use. By default, or with -1, one for each core that this process
         may use: the smallest of its affinity, the CPU quota of its cgroups (of a container),
@@ -285,14 +283,12 @@ def _of_tables(
     `inputs` are the other inputs of `evaluate`.
     """
     engines = {_engine(rankings), _engine(relevance)}
-    if not engines & {"parquet", "dask", "pyspark"}:
+    if "pyspark" not in engines and engines != {"parquet"}:
         return None
-    if not engines <= {"parquet", "dask"} and not engines <= {"parquet", "pyspark"}:
-        if "parquet" in engines and len(engines) == 2:
-            return None  # one frame is in memory, and the table is read into memory
+    if not engines <= {"parquet", "pyspark"}:
         names = ", ".join(sorted(map(str, engines)))
         raise InvalidDataError(
-            f"the tables are of {names}; pass both sides as frames of one library, or as Parquet"
+            f"the tables are of {names}; pass both sides as frames of Spark, or as Parquet"
         )
     others = sorted(request.inputs - {"propensity"})
     if others:
@@ -302,26 +298,22 @@ def _of_tables(
             argument=others[0].removeprefix("item_"),
         )
     propensity = KeyedPropensity.of(inputs["propensity"]) if inputs else None
-    client = execution.client
     given = request, rankings, relevance, propensity
+    client = execution.client
+    session = client if is_spark(client) else None
     source: TableSource | None = None
     if engines == {"parquet"}:
         from .parquet import ParquetSource
 
         parquet = ParquetSource(*given, execution)
-        # Both engines distribute rows by user themselves; for other clients this process does it.
-        if parquet.ranges is not None or not (is_dask(client) or is_spark(client)):
+        # Spark distributes rows by user itself; for other clients this process does it.
+        if parquet.ranges is not None or session is None:
             source = parquet
-    with ExitStack() as stack:
-        if source is None and ("pyspark" in engines or is_spark(client)):
-            from .spark import SparkSource
+    if source is None:
+        from .spark import SparkSource
 
-            source = SparkSource(*given, client)
-        elif source is None:
-            from .dask import DaskSource, connect
-
-            source = DaskSource(*given, stack.enter_context(connect(client)).client)
-        return evaluate_source(request, execution, source)
+        source = SparkSource(*given, session)
+    return evaluate_source(request, execution, source)
 
 
 def _engine(scan: RankingsScan | RelevanceScan) -> str | None:

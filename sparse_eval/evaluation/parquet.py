@@ -283,15 +283,13 @@ class ParquetLoader:
 
 
 def _read_group(group: RowGroup, schema: pa.Schema) -> pa.Table:
-    """Read a row group."""
     with naming(group.file.where):
         table = open_parquet(group.file, schema.names).read_row_group(
             group.number, schema.names, use_threads=False
         )
         check_columns(table)
         table = _uncoded(table, schema)
-    # Raises if a user is missing, because a filter would lose the row.
-    whole_column(table, schema.names[0])
+    whole_column(table, schema.names[0])  # raises for a missing user, whom a filter would drop
     return table
 
 
@@ -454,5 +452,11 @@ def _deal(
 def _read_dealt(path: Path) -> pa.Table:
     import pyarrow as pa
 
+    if not path.exists():
+        raise InvalidFileError(
+            "the client distributed rows to this file, which this worker does not see. Sort both "
+            "tables by user, or set TMPDIR to a folder that all machines share",
+            path,
+        )
     with pa.memory_map(str(path)) as file:
         return pa.ipc.open_stream(file).read_all()

@@ -319,18 +319,8 @@ def evaluate_source(request: Request, execution: Execution, source: Source) -> E
 
 
 def is_spark(client: object) -> TypeGuard[SparkSession]:
-    """Return whether a client is a session of Spark."""
-    return _is_of("pyspark", client)
-
-
-def is_dask(client: object) -> bool:
-    """Return whether a client is a Dask client, or the address of a scheduler."""
-    return isinstance(client, str) or _is_of("distributed", client)
-
-
-def _is_of(library: str, client: object) -> bool:
-    """Return whether an object is of a library, without importing it."""
-    return any(kind.__module__.partition(".")[0] == library for kind in type(client).__mro__)
+    """Return whether a client is a session of Spark, without importing Spark."""
+    return any(kind.__module__.partition(".")[0] == "pyspark" for kind in type(client).__mro__)
 
 
 @contextmanager

@@ -7,10 +7,13 @@ branch in `run.open_runner`.
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from itertools import islice
+from os import getpid
+from socket import gethostname
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from ..core.versions import installed_version
 from ..errors import WorkerError
 
 if TYPE_CHECKING:
@@ -80,6 +83,10 @@ class ExecutorRunner:
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
 
+    def n_at_once(self, given: Iterable[Future[Any]]) -> int:
+        """Return the number of tasks to submit at once."""
+        return AT_FIRST + TASKS_PER_THREAD * sum(future.running() for future in given)
+
     def run(
         self, work: Work, shared: Any, tasks: Iterable[tuple[Any, Any]]
     ) -> Iterator[tuple[Any, Any]]:
@@ -89,13 +96,13 @@ class ExecutorRunner:
         """
         remaining = iter(tasks)
         given: deque[tuple[Future[Any], Any]] = deque()
+        version = installed_version()
         try:
             while True:
-                n_running = sum(future.running() for future, _ in given)
-                n_more = AT_FIRST + TASKS_PER_THREAD * n_running - len(given)
+                n_more = self.n_at_once(future for future, _ in given) - len(given)
                 for task, tag in islice(remaining, max(n_more, 0)):
                     try:
-                        given.append((self.executor.submit(work, shared, task), tag))
+                        given.append((self.executor.submit(_do, version, work, shared, task), tag))
                     except BrokenExecutor:
                         raise
                     except RuntimeError as error:  # it was shut down
@@ -113,6 +120,29 @@ class ExecutorRunner:
                 f"a worker of the executor died ({error}), perhaps because it ran out of memory; "
                 "use fewer workers, or give them more"
             ) from error
+        except CancelledError as error:
+            raise WorkerError(
+                "a task was cancelled, because the executor or the cluster was shut down. Run the "
+                "evaluation again"
+            ) from error
         finally:
             for future, _ in given:
                 future.cancel()
+
+
+def _do(version: str, work: Work, shared: Any, task: Any) -> Any:
+    """Do a task in a worker, if it has the caller's version."""
+    check_version(version)
+    return work(shared, task)
+
+
+def check_version(version: str) -> None:
+    """Raise `WorkerError` unless this process has that version of the package."""
+    installed = installed_version()
+    if installed != version:
+        raise WorkerError(
+            f"worker {gethostname()} (process {getpid()}) has sparse_eval {installed}, but the "
+            f"client has {version}",
+            hint="install the same version on both",
+            may_pass=False,
+        )

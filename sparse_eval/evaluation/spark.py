@@ -8,28 +8,27 @@ works too.
 
 from __future__ import annotations
 
-import json
 import pickle
 import re
 import zlib
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib.metadata import version
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import errors
-from ..errors import InvalidDataError, InvalidFileError, MissingExtraError, SparseEvalError
+from ..core.versions import installed_version
+from ..errors import InvalidDataError, MissingExtraError, SparseEvalError
 from ..inputs.cells import is_number
 from ..inputs.tables import table_of
 from ..results.parts import merge_parts
 from .arrow import RowsLoader, TableSource, check_ids, whole_column
+from .runners import check_version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -47,8 +46,8 @@ ROWS_AT_ONCE = 500_000
 #: The columns that are sent to the workers: the rank, the score or the gain is the value.
 _USER, _ITEM, _VALUE, _IS_REC = "user", "item", "value", "is_rec"
 
-#: The result of a worker: a part, or the error it raised.
-_ANSWER = "error string, fields string, part binary"
+#: The result of a worker: a pickled part, or the pickled error that it raised.
+_ANSWER = "answer binary"
 
 _MAX_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 
@@ -158,21 +157,10 @@ def _open(*tables: Any, session: SparkSession | None) -> list[DataFrame]:
     """Return both tables as DataFrames."""
     frames = (table for table in tables if not isinstance(table, str | Path))
     session = session or next(frame.sparkSession for frame in frames)
-    opened = []
-    for table in tables:
-        frame = table
-        if isinstance(table, str | Path):
-            try:
-                frame = session.read.parquet(str(table))
-                frame.schema  # noqa: B018 - with Spark Connect, nothing is read before
-            except Exception as error:  # noqa: BLE001 - what Java raises is not all translated
-                lines = str(error).strip().splitlines()
-                reason = next((line for line in lines if "An error occurred while" not in line), "")
-                raise InvalidFileError(
-                    f"Spark cannot read it as Parquet ({reason.lstrip(': ')})", table
-                ) from None
-        opened.append(frame)
-    return opened
+    return [
+        session.read.parquet(str(table)) if isinstance(table, str | Path) else table
+        for table in tables
+    ]
 
 
 def _schema(table: DataFrame) -> pa.Schema:
@@ -234,33 +222,31 @@ class SparkRunner:
         else:
             rows = self.session.range(0, len(given), 1, max(len(given), 1))
             sent = [task for task, _ in given]
-        job = rows.mapInArrow(_in_worker((work, shared, sent)), _ANSWER)
+        version = installed_version()
+
+        def evaluate(batches: Iterator[Any]) -> Iterator[Any]:
+            return run_in_worker(version, work, shared, sent, batches)
+
+        job = rows.mapInArrow(evaluate, _ANSWER)
         try:
             with _unmeasured(job.sparkSession):
                 answers = list(job.collect())
         except PySparkException as problem:
-            missing = re.search(r"No module named '(numpy|pandas|pyarrow)\b", str(problem))
+            missing = re.search(
+                r"No module named '(sparse_eval|numpy|pandas|pyarrow)\b", str(problem)
+            )
             if missing is None:
                 raise
-            raise MissingExtraError(_lacking(f"no {missing[1]}", version("sparse_eval"))) from None
-        for error, fields, _ in answers:
-            if error is not None:
-                message, attributes = json.loads(fields)
-                raised: SparseEvalError = getattr(errors, error, SparseEvalError)(message)
-                vars(raised).update(attributes)
-                raised.path = None if raised.path is None else Path(raised.path)
-                raise raised
-        for number, (_, _, data) in enumerate(answers):
-            part = pickle.loads(zlib.decompress(data))  # noqa: S301 - our own workers wrote it
-            yield amount if number == 0 else 0, part
-
-
-def _lacking(what: str, wanted: str) -> str:
-    return (
-        f"the Python workers of Spark have {what}; install "
-        f'"sparse_eval[spark]=={wanted}" in the Python that they run, on every machine, or say '
-        "in PYSPARK_PYTHON which that is"
-    )
+            raise MissingExtraError(
+                f"the Python workers of Spark have no {missing[1]}; install "
+                f'"sparse_eval[spark]=={version}" in the Python that they run, on every machine, '
+                "or name that Python in PYSPARK_PYTHON"
+            ) from None
+        for number, (data,) in enumerate(answers):
+            answer = pickle.loads(zlib.decompress(data))  # noqa: S301 - of our own workers
+            if isinstance(answer, SparseEvalError):
+                raise answer
+            yield amount if number == 0 else 0, answer
 
 
 @contextmanager
@@ -287,52 +273,9 @@ def _unmeasured(session: SparkSession) -> Iterator[None]:
             session.conf.set(_MAX_BYTES, before)
 
 
-def _in_worker(shared: tuple[Any, ...]) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Return the function that each worker runs.
-
-    Spark sends this local function by value, with only bytes and text. A worker can therefore
-    report problems of its own installation.
-    """
-    from pyspark.serializers import CPickleSerializer
-
-    # Undocumented, but pickle cannot send functions of a notebook, such as metrics.
-    payload = CPickleSerializer().dumps(shared)
-    wanted = version("sparse_eval")
-    lacking = _lacking("{}", wanted)
-
-    def evaluate(batches: Iterator[Any]) -> Iterator[Any]:
-        from importlib.metadata import PackageNotFoundError, version
-
-        import pyarrow as pa
-
-        error, what = None, ""
-        try:
-            installed = version("sparse_eval")
-            if installed != wanted:
-                error = "InvalidDataError"
-                what = f"sparse_eval {installed}, and the driver {wanted}"
-        except PackageNotFoundError:
-            error, what = "MissingExtraError", f"no sparse_eval, and the driver {wanted}"
-        if error is None:
-            from sparse_eval.evaluation.spark import run_in_worker
-
-            yield from run_in_worker(payload, batches)
-            return
-        for _ in batches:  # to their end, as Spark expects
-            pass
-        message = lacking.format(what)
-        import json
-
-        columns = [[error], [json.dumps([message, {}])]]
-        yield pa.RecordBatch.from_arrays(
-            [*(pa.array(column, pa.string()) for column in columns), pa.array([None], pa.binary())],
-            names=["error", "fields", "part"],
-        )
-
-    return evaluate
-
-
-def run_in_worker(payload: bytes, batches: Iterator[Any]) -> Iterator[Any]:
+def run_in_worker(
+    version: str, work: Work, shared: Any, tasks: list[Any] | None, batches: Iterator[Any]
+) -> Iterator[Any]:
     """Evaluate the rows of a partition, in a worker.
 
     An error about the input is returned rather than raised: Spark would try the same again, and
@@ -340,55 +283,44 @@ def run_in_worker(payload: bytes, batches: Iterator[Any]) -> Iterator[Any]:
 
     Parameters
     ----------
-    payload : bytes
-        The work, what its tasks share, and the tasks, or None if they are in the rows; pickled by
-        the driver, as Spark pickles functions.
+    version : str
+        The version of this package in the driver.
+    work, shared
+        As of `Runner.run`.
+    tasks : list or None
+        None if the tasks are in the rows.
     batches : iterator of pyarrow.RecordBatch
         Rows of both tables, in the order of the users; or the numbers of tasks.
 
     Yields
     ------
     pyarrow.RecordBatch
-        One row: the class of an error with its message and attributes, or a part.
+        One row: a part or an error.
     """
-    from pyspark.serializers import CPickleSerializer
-
-    work, shared, tasks = CPickleSerializer().loads(payload)
     try:
+        check_version(version)
         if tasks is None:
             given = _complete_users(batches, shared.load.rows.columns.recs[0])
         else:
             given = (tasks[number] for batch in batches for number in batch.column(0).to_pylist())
         parts = (work(shared, task) for task in given)
         if shared.per_user:
-            for part in parts:
-                yield _answer(part=part)
+            yield from map(_answer, parts)
             return
         for first in islice(parts, 1):  # there may be no users
-            yield _answer(part=merge_parts(chain([first], parts)))
+            yield _answer(merge_parts(chain([first], parts)))
     except SparseEvalError as error:
         for _ in batches:  # to their end, or Spark would have to start another worker
             pass
-        yield _answer(error=error)
+        yield _answer(error)
 
 
-def _answer(error: SparseEvalError | None = None, part: Part | None = None) -> pa.RecordBatch:
+def _answer(answer: Part | SparseEvalError) -> pa.RecordBatch:
     import pyarrow as pa
 
     # Compressed, because counts of items are large numbers of small integers.
-    data = None if part is None else zlib.compress(pickle.dumps(part), level=1)
-    name = fields = None
-    if error is not None:
-        name = type(error).__name__
-        fields = json.dumps([str(error), vars(error)], default=str)
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.array([name], pa.string()),
-            pa.array([fields], pa.string()),
-            pa.array([data], pa.binary()),
-        ],
-        names=["error", "fields", "part"],
-    )
+    data = zlib.compress(pickle.dumps(answer), level=1)
+    return pa.RecordBatch.from_arrays([pa.array([data], pa.binary())], names=["answer"])
 
 
 def _complete_users(batches: Iterator[Any], name: str) -> Iterator[pa.Table]:

@@ -471,14 +471,14 @@ class Rankings(UserRows):
     ) -> RankingsScan:
         """Name the columns of a table that `evaluate` is to read.
 
-        Nothing is read here: a table in Parquet need not fit into memory, and a frame of Dask or
-        Spark is evaluated by its workers.
+        Nothing is read here: a table in Parquet need not fit into memory, and a frame of Spark is
+        evaluated by its workers.
 
         Parameters
         ----------
         table : str, Path or frame
-            A Parquet or CSV file, a folder of Parquet files, or a frame of pandas, polars, Arrow,
-            Dask or Spark, with a row for each recommended item.
+            A Parquet or CSV file, a folder of Parquet files, or a frame of pandas, polars, Arrow or
+            Spark, with a row for each recommended item.
         user, item : str
             The columns with the ids: whole numbers or text.
         rank : str, optional

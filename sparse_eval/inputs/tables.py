@@ -718,6 +718,7 @@ def _open_frame(source: Any) -> Part:
     """Return a frame as a part."""
     import pyarrow as pa
 
+    _reject_dask(source)
     if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
         return PandasPart(source)
     if isinstance(source, list | tuple) and all(isinstance(row, Mapping) for row in source):
@@ -760,11 +761,11 @@ def exports_rows(table: object) -> bool:
     )
 
 
-Engine = Literal["pandas", "polars", "pyarrow", "dask", "pyspark", "arrow"]
+Engine = Literal["pandas", "polars", "pyarrow", "pyspark", "arrow"]
 
 
 class FrameLike(Protocol):
-    """A frame of pandas, polars, Arrow, Dask or Spark."""
+    """A frame of pandas, polars, Arrow or Spark."""
 
     @property
     def columns(self) -> Any:
@@ -826,8 +827,9 @@ def named(user: Hashable, item: Hashable, **values: Hashable) -> dict[str, Hasha
 def engine_of(table: object) -> Engine | None:
     """Return the library that a frame belongs to, "arrow" for any other, None if it is no frame.
 
-    A list of rows, each of them a dict, is a frame too.
+    A list of rows, each of them a dict, is a frame too. A frame of Dask raises `InvalidDataError`.
     """
+    _reject_dask(table)
     # Of the type: the columns of a lazy frame of polars take a computation.
     if hasattr(type(table), "columns"):
         library = type(table).__module__.partition(".")[0]
@@ -835,6 +837,15 @@ def engine_of(table: object) -> Engine | None:
             return cast("Engine", library)
     are_rows = isinstance(table, list | tuple) and len(table) and isinstance(table[0], Mapping)
     return "arrow" if are_rows or exports_rows(table) or hasattr(table, "__dataframe__") else None
+
+
+def _reject_dask(table: object) -> None:
+    kind = type(table)
+    if hasattr(kind, "columns") and kind.__module__.partition(".")[0] == "dask":
+        raise InvalidDataError(
+            "Dask DataFrames are not accepted; write one with df.to_parquet(path), and pass the "
+            "path"
+        )
 
 
 def to_pandas(source: Any, *, text: bool = False) -> pd.DataFrame:

@@ -650,8 +650,8 @@ class Evaluation(Evaluated):
 
         If the lists were not kept, the random baseline takes a second pass over the input. It is
         NaN for metrics of all lists together, such as coverage, and for evaluations that were
-        merged, or pickled before. For tables that are read in blocks (Parquet, Dask, Spark) it is
-        NaN unless a metric counts all items. To get it, evaluate frames in memory, or add such a
+        merged, or pickled before. For tables that are read in blocks (Parquet, Spark) it is NaN
+        unless a metric counts all items. To get it, evaluate frames in memory, or add such a
         metric, as ``coverage@10``.
 
         References

@@ -23,7 +23,7 @@ from sparse_eval.cli import BUG
 from sparse_eval.cli.terminal import ISSUES
 from sparse_eval.core.threads import thread_count
 from sparse_eval.errors import InvalidDataError
-from sparse_eval.evaluation.dask import check_version
+from sparse_eval.evaluation.runners import check_version
 from sparse_eval.metrics import REGISTRY
 from sparse_eval.models import compile as compiling
 

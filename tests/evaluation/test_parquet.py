@@ -297,3 +297,8 @@ def test_text_that_is_not_utf_8_in_ranges_of_users():
     truth = {"user": np.arange(8), "item": ["a"] * 8}
     with temporary(4) as folder, raises(InvalidFileError, column="item"):
         se.evaluate(*pair(folder, recs, truth, group=4), "mrr")
+
+
+def test_workers_that_do_not_see_the_files_of_the_client_are_told(tmp_path):
+    with raises(InvalidFileError):
+        parquet._read_dealt(tmp_path / "0-0.arrow")

@@ -17,7 +17,7 @@ from tables_cases import check_model, saved_csr
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError, WorkerError
 from sparse_eval.evaluation.run import Execution, Shared, evaluate_task, open_runner
-from sparse_eval.evaluation.runners import ExecutorRunner
+from sparse_eval.evaluation.runners import ExecutorRunner, check_version
 from sparse_eval.metrics.request import Request
 from sparse_eval.models.source import FileReference, ModelSource
 
@@ -132,6 +132,19 @@ def test_a_worker_that_dies_is_told_and_so_is_its_executor(data):
             list(runner.run(work_of, None, [("die", 1)]))
         with raises(WorkerError):
             se.evaluate_model(*data, "ndcg@10", client=executor)  # it is broken for good
+
+
+def test_tasks_that_an_executor_cancels_are_told():
+    cancelled = Future()
+    cancelled.cancel()
+    executor = mock.Mock(Executor, submit=lambda *_: cancelled)
+    with raises(WorkerError, may_pass=True):
+        list(ExecutorRunner(executor).run(work_of, None, [(0, 1)]))
+
+
+def test_workers_need_the_same_version():
+    with raises(WorkerError, may_pass=False):
+        check_version("0.0.1")
 
 
 def test_the_summary_is_there_after_the_executor_and_the_files_are_gone(data, tmp_path):

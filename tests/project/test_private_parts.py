@@ -278,26 +278,22 @@ def test_optuna_writes_a_journal_of_lines_and_reads_none_that_was_cut_off(tmp_pa
         opened()
 
 
-@covers("pyspark.serializers", "pyspark.sql.pandas.types")
-def test_spark_pickles_functions_and_knows_the_types_of_arrow():
-    """evaluation/spark.py sends work to workers by the first, and compares tables by the second."""
+@covers("pyspark.sql.pandas.types")
+def test_spark_knows_the_types_of_arrow():
+    """evaluation/spark.py compares the types of tables by them."""
     pytest.importorskip("pyspark")
     import pyarrow as pa
-    from pyspark.serializers import CPickleSerializer
     from pyspark.sql import types
     from pyspark.sql.pandas.types import to_arrow_type
 
-    n = 2
-    sent = CPickleSerializer().dumps(lambda value: n * value)  # which pickle cannot
-    assert CPickleSerializer().loads(sent)(3) == 6
     assert to_arrow_type(types.LongType()) == pa.int64()
     assert to_arrow_type(types.StringType()) == pa.string()
 
 
 #: Modules that their libraries do not document; a name that begins with _ makes any private.
 UNDOCUMENTED = re.compile(
-    r"numba\.(core|misc|np)|pandas\.(core|io)|optuna\.storages\._|dask\.dataframe\.|typer\.main|"
-    r"pyspark\.(serializers|sql\.pandas)|implicit\.(utils|recommender_base|nearest_neighbours)|"
+    r"numba\.(core|misc|np)|pandas\.(core|io)|optuna\.storages\._|typer\.main|"
+    r"pyspark\.sql\.pandas|implicit\.(utils|recommender_base|nearest_neighbours)|"
     r"(.*\.)?_\w+"
 )
 
