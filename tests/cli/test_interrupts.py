@@ -76,20 +76,23 @@ def test_says_what_is_left(
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
 
 
-def test_tune_prints_its_trials_and_goes_on(command, split, monkeypatch):
+def test_tune_keeps_its_trials_and_goes_on(command, split, monkeypatch):
     words = ("tune", split, "--factors", "2,3,4", "--iterations", 2, "--out", "t")
     with monkeypatch.context() as patch:
         killed_at(patch, tuning, "train_als", 3, signal.SIGTERM)
         status, printed, said = command(*words, "--format", "csv")
-    assert status == 143, said
-    assert printed.count("\n") == 3
+    assert (status, printed) == (143, ""), said
     assert said.splitlines()[-1] == (
-        "interrupted: finished trials are in t/study.jsonl; repeat the command to continue"
+        "interrupted: finished trials are in t/trials.csv; repeat the command to continue"
     )
+    kept = Path("t/trials.csv").read_text()
+    assert kept.count("\n") == 3
     status, again, _ = command(*words, "--format", "csv")
     assert status == 0
+    assert again.count("\n") == 4
     # But for the mark of the best, which may be another one now.
-    assert again.replace("True", "False").startswith(printed.replace("True", "False"))
+    assert again.replace("True", "False").startswith(kept.replace("True", "False"))
+    assert again == Path("t/trials.csv").read_text()
 
 
 def test_a_run_over_an_earlier_one_leaves_nothing_of_that(command, split, monkeypatch):
