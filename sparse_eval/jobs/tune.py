@@ -322,7 +322,7 @@ def _distribution(name: str, searched: Any) -> BaseDistribution:
         return CategoricalDistribution([*dict.fromkeys(values)])
     if name in WHOLE:
         return IntDistribution(int(values[0]), int(values[1]), log=True)
-    return FloatDistribution(*values, log=True)
+    return FloatDistribution(values[0], values[1], log=True)
 
 
 class Tuning(NamedTuple):
@@ -426,8 +426,10 @@ class _Objective:
                     self.result(study).trials.to_csv(temporary, index=False)
 
         n_finished = len(_finished(study))
-        options = {"total": n_trials, "initial": n_finished, "desc": "tune", "unit": " trials"}
-        with progress_bar(progress, **options) as bar:
+        bar = progress_bar(
+            progress, total=n_trials, initial=n_finished, desc="tune", unit=" trials"
+        )
+        with bar:
             study.optimize(
                 self,
                 max(n_trials - n_finished, 0),
@@ -514,8 +516,10 @@ def _open_study(folder: Path | None, inputs: dict[str, Any], monitor: Metric) ->
     import optuna
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+    from optuna.study import StudyDirection
 
-    direction = "maximize" if monitor.definition.higher_is_better else "minimize"
+    is_maximized = monitor.definition.higher_is_better
+    direction = StudyDirection.MAXIMIZE if is_maximized else StudyDirection.MINIMIZE
     if folder is None:
         return optuna.create_study(direction=direction)
 
