@@ -366,8 +366,8 @@ class Tuning(NamedTuple):
         return text_of_frame(self.trials, "html") + test
 
 
-class _Interrupted(BaseException):
-    """Raised in a trial in place of `KeyboardInterrupt`, for which Optuna would record a failure.
+class _Stopped(BaseException):
+    """Raised in a trial from what ends the search, for which Optuna would record a failed trial.
 
     So the trial is left as by a process that is killed, and `GridSampler` repeats it.
     """
@@ -387,6 +387,8 @@ class _Objective:
 
     def __call__(self, trial: optuna.Trial) -> float:
         """Train the model of a trial; return the best value of the monitored metric."""
+        from optuna import TrialPruned
+
         self.trial, callback = trial, self.callback
         options = {name: _suggest(trial, name, d) for name, d in self.distributions.items()}
         options |= {"seed": self.seed, "progress": False}
@@ -396,11 +398,13 @@ class _Objective:
                 raise InvalidMetricError(
                     f"{callback.monitored} is undefined for all users; monitor another metric"
                 )
-        except KeyboardInterrupt:
-            raise _Interrupted from None
+        except TrialPruned:
+            raise
         except (SparseEvalError, MemoryError) as error:
             trial.set_user_attr("error", " ".join(str(error).split()) or "not enough memory")
             raise
+        except BaseException as error:
+            raise _Stopped from error
         return float(trial.user_attrs["best"][callback.monitored])
 
     def report(self, values: dict[str, float], iteration: int) -> None:
@@ -430,12 +434,15 @@ class _Objective:
             progress, total=n_trials, initial=n_finished, desc="tune", unit=" trials"
         )
         with bar:
-            study.optimize(
-                self,
-                max(n_trials - n_finished, 0),
-                catch=(SparseEvalError, MemoryError),
-                callbacks=[lambda *_: write_table(), lambda *_: bar.update()],
-            )
+            try:
+                study.optimize(
+                    self,
+                    max(n_trials - n_finished, 0),
+                    catch=(SparseEvalError, MemoryError),
+                    callbacks=[lambda *_: write_table(), lambda *_: bar.update()],
+                )
+            except _Stopped as stop:
+                raise stop.__cause__ or stop from None
         write_table()
 
     def result(self, study: optuna.Study) -> Tuning:
@@ -493,8 +500,6 @@ def _optuna(folder: Path | None) -> Iterator[None]:
     set_verbosity(max(level, ERROR))
     try:
         yield
-    except _Interrupted:
-        raise KeyboardInterrupt from None
     except OSError as error:
         if folder is None:
             raise

@@ -210,6 +210,18 @@ def test_an_interrupted_grid_is_completed(parts, by_grid, tmp_path):
     assert outcome.trials["trial"].tolist() == [0, 1, 3, 4]
 
 
+def test_a_trial_is_repeated_after_an_unexpected_error(parts, by_grid, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(optuna.Trial, "should_prune", lambda _: 1 + "")
+        with pytest.raises(TypeError):
+            search(parts, out=tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(optuna.Trial, "report", full)
+        with raises(OutputError, path=tmp_path / "study.jsonl"):
+            search(parts, out=tmp_path)
+    assert same_search(search(parts, out=tmp_path), by_grid)
+
+
 def test_an_interrupted_sampled_search_goes_on(parts, by_tpe, tmp_path):
     with interrupted_at(tuning, "train_als", 3):
         search(parts, out=tmp_path, **RANGES)
