@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from ..core.types import CSRMatrix
     from ..datasets.split import Holdout
     from ..jobs.train import EvaluationCallback
-    from ..jobs.tune import Tuning
     from ..metrics.request import Protocol
 
 #: Models of implicit that are trained.
@@ -421,7 +420,7 @@ def tune(
         Interactions; or a folder that `split` wrote, whose test part, or otherwise validation part,
         is the test; or the training part of a ready-made split.
     out
-        Folder for the study, the best model and its test; an interrupted command resumes there.
+        Folder for the trials, the best model and its test; an interrupted command resumes there.
     test
         The test part of a ready-made split.
     n_trials
@@ -431,27 +430,35 @@ def tune(
     monitor
         The metric that decides which iteration and trial is best. [the first]
     """
-    from ..jobs.tune import Search
-    from ..models.inputs import training_part
+    from ..jobs.scoring import parse_monitored
+    from ..jobs.tune import read_space
+    from ..jobs.tune import tune as search
 
-    search = Search(
-        measuring.protocol(),
-        asdict(space),
-        n_trials=n_trials,
-        patience=patience,
-        monitor=monitor,
-        among=candidates is not None,
-        seed=seed,
-    )
+    protocol, among = measuring.protocol(), candidates is not None
+    parse_monitored(protocol, monitor, among=among)  # raises before data are read
+    values, _ = read_space(asdict(space), n_trials)
     make_folder(out)
     parts = _three_parts(input, test, splitting, seed, candidates)
-    train, among = training_part(parts), splitting.matrix(candidates)
     with step("tune") as done:
-        tuning = search.run(
-            train, parts.validation, parts.test, (among, among), out, execution.bars
+        tuning = search(
+            parts,
+            protocol,
+            space=values,
+            n_trials=n_trials,
+            patience=patience,
+            monitor=monitor,
+            candidates=splitting.matrix(candidates),
+            seed=seed,
+            out=out,
+            progress=execution.bars,
         )
         done(counted(len(tuning.trials), "trial"))
-    _print_tuning(tuning, printing)
+    rows, ev = records(tuning.trials), tuning.test
+    result = {"best": tuning.best, "test": None if ev is None else ev.to_dict()}
+    printing.table(tuning.trials, [*rows, result], {"trials": rows, **result})
+    if printing.for_people and ev is not None:
+        echo()
+        printing.evaluation(ev, None)
     n_failed = int((tuning.trials["status"] == "failed").sum())
     if n_failed:
         tell(f"{n_failed:,} of {counted(len(tuning.trials), 'trial')} failed", "warning")
@@ -491,16 +498,3 @@ def _three_parts(
             f"{input} is split in three already; leave --method and its options out"
         )
     return splitting.known(whole)
-
-
-def _print_tuning(tuning: Tuning, printing: Printing) -> None:
-    """Print the trials and, apart from them, the test."""
-    if printing.for_people:
-        echo(str(tuning) if printing.printed == "table" else tuning.to_markdown())
-        return
-    rows, test = records(tuning.trials), tuning.test and tuning.test.to_dict()
-    result = {"best": tuning.best, "test": test}
-    printing.table(tuning.trials, [*rows, result], {"trials": rows, **result})
-    if printing.printed == "csv" and test is not None:
-        echo()
-        printing.table(tuning.scores())

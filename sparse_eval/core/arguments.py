@@ -36,6 +36,7 @@ SPELLINGS = {
     "test_size": {"fraction": "fraction={!r}"},
     "n_splits": {"k": "k={!r}", "splits": "splits={!r}"},
     "n_jobs": {"num_threads": "num_threads={!r}"},
+    "test": {"space": "it in train=: se.Holdout.from_frames(train, validation, test=test)"},
     "n_factors": {"factors": "factors={!r}"},
     "alpha": {"level": "level=, which is 1 − alpha"},
     "curves": {"left_out": "the table to pandas, as in table['ndcg@10'].plot()"},

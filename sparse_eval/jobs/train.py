@@ -433,7 +433,7 @@ class EvaluationCallback:
         log_errors: Literal["warn", "raise"] = "warn",
     ) -> None:
         parts, held_out, metrics = split_arguments(train, validation, metrics)
-        request, self._monitor = parse_monitored(metrics, monitor, among=candidates is not None)
+        request, self.monitor = parse_monitored(metrics, monitor, among=candidates is not None)
         self._every = check_whole("every", every, 1)
         self._patience = None if patience is None else check_whole("patience", patience, 1)
         self._log = log
@@ -448,7 +448,7 @@ class EvaluationCallback:
         self._train = self.scoring.matrix
         self._names = self.scoring.names
         #: The column of the monitored metric.
-        self.monitored = self._names[str(self._monitor)]
+        self.monitored = self._names[str(self.monitor)]
         self._folder = None if out is None else make_folder(out)
         self._training = _Training()
 
@@ -788,7 +788,7 @@ class EvaluationCallback:
             self._warn_of_others()
         if self._is_over() and not last:
             raise TrainingStopped(
-                f"stopped after {done} iterations; {self._monitor} was best after "
+                f"stopped after {done} iterations; {self.monitor} was best after "
                 f"{self.best_iteration}"
             )
 
@@ -804,7 +804,7 @@ class EvaluationCallback:
         training.rows.append({"iteration": done, **times, **values})
         if math.isnan(values[self.monitored]) and (self._patience is not None or self._only_best):
             raise InvalidMetricError(
-                f"{self._monitor} is defined for no user after {done} iterations, so no iteration "
+                f"{self.monitor} is defined for no user after {done} iterations, so no iteration "
                 "is the best; monitor another metric"
             )
         is_best = self.best_iteration == done
@@ -863,7 +863,7 @@ class EvaluationCallback:
 
     def _best(self) -> dict[str, float] | None:
         """Return the evaluation with the best monitored value, the first of several."""
-        return best_of(self._training.rows, self._monitor, lambda row: row[self.monitored])
+        return best_of(self._training.rows, self.monitor, lambda row: row[self.monitored])
 
     def _is_over(self) -> bool:
         """Return whether none of the last evaluations, as many as `patience`, is the best."""

@@ -1,25 +1,20 @@
-"""Search ALS's hyperparameters: trials on a validation part, and one test of the best.
+"""Search ALS's hyperparameters with Optuna: trials on a validation part, and a test of the best.
 
-The search is a study of Optuna. This module connects its trials with the parts of a split.
+A search is a study of Optuna. Its sampler chooses the trials, its pruner stops hopeless ones, and
+its journal keeps them. This module connects the trials with the parts of a split.
 """
 
 from __future__ import annotations
 
-import html
-import json
-import logging
 import math
-import os
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from itertools import product
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-import numpy as np
-
-from ..core.arguments import check_choice, check_whole, show_spelling
-from ..core.formatting import MOST_ROWS, text_of_frame
+from ..core.arguments import check_whole, show_spelling
+from ..core.files import locked_folder, make_folder, replacing
+from ..core.formatting import text_of_frame
 from ..core.progress import progress_bar
 from ..datasets.split.holdout import Holdout
 from ..errors import (
@@ -32,18 +27,14 @@ from ..errors import (
     shown,
 )
 from ..evaluation.run import Execution
-from ..inputs.labelled import labels_of
-from ..metrics.request import Protocol
 from ..models.checkpoints import saving_model
-from ..models.identifiers import id_arrays
-from ..models.inputs import add_sides, match_sides, split_arguments
+from ..models.inputs import load_split, training_part
 from ..results.saving import SUMMARY
-from .ledger import Ledger
-from .scoring import Scoring, best_of, parse_monitored
+from .scoring import Scoring
 from .train import PARAMETERS, WHOLE, EvaluationCallback, check_parameter, train_als
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     import optuna
@@ -56,29 +47,30 @@ if TYPE_CHECKING:
     from ..core.types import PathLike
     from ..metrics import Metric
     from ..metrics.request import MetricsLike
-    from ..models.inputs import CandidatesLike, CandidatesOfSplit, TrainLike
+    from ..models.inputs import CandidatesOfSplit, TrainLike
     from ..results import Evaluation
-    from .ledger import Row
 
 #: The values to search for one parameter, as a caller passes them.
 Searched: TypeAlias = "float | str | Iterable[float | str] | BaseDistribution"
 
-#: How trials are sampled.
-SamplerLike: TypeAlias = "Literal['tpe', 'random'] | BaseSampler"
+#: The files in the folder of a search: Optuna's journal and the table of the trials; the best model
+#: and the folder of its test.
+JOURNAL, TABLE, _MODEL, _TEST = "study.jsonl", "trials.csv", "model.npz", "test"
 
-#: The kind of job, after which the file of its ledger is named; the files of a test.
-JOB, _MODEL, _TEST = "tune", "model.npz", "test"
+#: The name of the study in the journal, and its attribute with all that determines the values.
+_STUDY, _INPUTS = "tune", "inputs"
 
-#: Optuna's journal.
-STUDY = "study.jsonl"
+#: The calls that replace former names.
+_INSTEAD = {
+    "scores": "tuning.trials and tuning.test.summary()",
+    "to_markdown": "tuning.trials.to_markdown()",
+}
 
-_FOREIGN = "is damaged or not the study of a search; choose another folder, or delete it"
+#: The status of a trial by its state in Optuna.
+_STATUS = {"COMPLETE": "ok", "PRUNED": "pruned", "FAIL": "failed"}
 
-#: Errors of Optuna if a journal holds something else.
+#: Errors of Optuna if a journal has other content.
 _DAMAGE = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-
-#: Iterations before a trial may be pruned.
-_WARM_UP = 3
 
 
 @show_spelling
@@ -89,27 +81,27 @@ def tune(
     *,
     space: Mapping[str, Searched] | None = None,
     n_trials: int | None = None,
-    sampler: SamplerLike | None = None,
+    sampler: BaseSampler | None = None,
     pruner: BasePruner | None = None,
     patience: int | None = None,
     monitor: str | Metric | None = None,
     candidates: CandidatesOfSplit | None = None,
     seed: int = 0,
-    test: TrainLike | None = None,
     out: PathLike | None = None,
     progress: bool | None = None,
 ) -> Tuning:
     """Search for the hyperparameters of `implicit`'s ALS that are best on a validation part.
 
     The search is a study of Optuna. Each trial trains on `train`, is evaluated on `validation`
-    after every iteration, and counts with the values of its best iteration. With `test`, the model
-    of the best trial is trained once more, on train and validation together, and scored on data
-    that no trial has used.
+    after every iteration, and counts with the values of its best iteration. If a `Holdout` has a
+    test part, the model of the best trial is trained once more, on train and validation together,
+    and scored on the test part, which no trial has used.
 
     Parameters
     ----------
     train : as for `train_als`, or Holdout
-        ``tune(holdout, metrics)`` uses the parts of a `Holdout`, its test part included.
+        ``tune(holdout, metrics)`` uses the parts of a `Holdout`, its test part included. If you
+        have the parts already, ``Holdout.from_frames(train, validation, test=test)`` makes one.
     validation : as `train`, or Relevance
         The held-out gains for comparing trials, matched by id, or padded without ids.
     metrics : str, Metric, iterable of them, or Protocol
@@ -120,13 +112,11 @@ def tune(
         ``"16:128"``, both ends included; or a distribution of Optuna. Other parameters have the
         default of `train_als`.
     n_trials : int, optional
-        The number of trials in all. By default the grid of all combinations is tried. Ranges and
-        a `sampler` need a number.
-    sampler : {"tpe", "random"} or optuna.samplers.BaseSampler, optional
-        By default lists of values are a grid, and `n_trials` combinations are drawn at random
-        without repetition. With a range the default is "tpe", Optuna's ``TPESampler``, which learns
-        from earlier trials. Your own sampler, if it has a seed, samples the same again when a
-        search continues.
+        The number of trials in all. By default all combinations are tried. Ranges and a `sampler`
+        need a number.
+    sampler : optuna.samplers.BaseSampler, optional
+        By default, lists of values are searched by ``GridSampler``, in random order and without
+        repetition, and ranges by ``TPESampler``, which learns from earlier trials.
     pruner : optuna.pruners.BasePruner, optional
         Stops hopeless trials between iterations. By default ``MedianPruner``: after five trials,
         one that is worse than their median, from its fourth iteration on.
@@ -143,14 +133,11 @@ def tune(
     seed : int
         Of the sampling and of every training. The same seed gives the same trials and, on the same
         machine, the same values.
-    test : as `validation`, optional
-        Held out before `validation` was. It is checked at the start and scored once, at the end.
     out : str or Path, optional
-        A folder, created if missing, for ``study.jsonl``, Optuna's journal, and ``tune.jsonl``,
-        the settings; of the test, ``model.npz`` and ``test``, for `Evaluation.load`. The same
-        search on the same data continues from it, failed trials included. A larger `n_trials` adds
-        trials, and the test is repeated if another one is best then. One process at a time may use
-        the folder.
+        A folder, created if missing. It gets ``study.jsonl``, Optuna's journal; ``trials.csv``, the
+        table of the finished trials; and of the test, ``model.npz`` and ``test``, for
+        `Evaluation.load`. The same call continues the search and repeats only the test. A larger
+        `n_trials` adds trials. One process at a time may use the folder.
     progress : bool, optional
         Show a progress bar; by default on a terminal only.
 
@@ -162,14 +149,14 @@ def tune(
     ------
     InvalidDataError
         If `space` has an unknown parameter, no value for one, or a value that is not valid in
-        `train_als`. If a range or a `sampler` is given without `n_trials`, or there are fewer
-        combinations than `n_trials`. If an option is out of range or a matrix cannot be used. If
-        sampled candidates lack the held-out items of a part.
+        `train_als`. If a range or a `sampler` is given without `n_trials`. If an option is out of
+        range or a matrix cannot be used. If sampled candidates lack the held-out items of a part.
     InvalidMetricError
         If a metric is unknown or needs an input that is not given here, or `monitor` is not among
         the metrics.
     InvalidFileError
-        If `out` belongs to another search or other data. It is left unchanged.
+        If the search in `out` has other data, metrics or options; the message names them. If its
+        journal is damaged. The folder is left unchanged.
     MissingExtraError
         If Optuna is not installed.
     OutputError
@@ -178,46 +165,166 @@ def tune(
         If the training for the test diverged. A trial that diverges or runs out of memory is a
         failed one, with the reason, and the search continues.
 
+    Notes
+    -----
+    If a search is interrupted or killed, only the running trial is lost. A search that continues
+    may sample other trials than an uninterrupted one would: Optuna's samplers start anew. A grid
+    has the same combinations, with the lost one at the end.
+
     Examples
     --------
     >>> import sparse_eval as se
     >>> clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
-    >>> whole = se.split.random(clicks, seed=0)  # its validation part is the test
-    >>> part = se.split.random(whole.train, seed=0)
-    >>> result = se.tune(
-    ...     part.train, part.validation, "ndcg@10", test=whole.validation,
-    ...     space={"factors": [4, 8], "alpha": "1:40", "iterations": 5}, n_trials=3, patience=2,
-    ... )
+    >>> holdout = se.split.temporal(clicks, fraction=0.1, test=0.1)
+    >>> space = {"factors": [4, 8], "alpha": "1:40", "iterations": 5}
+    >>> result = se.tune(holdout, "ndcg@10", space=space, n_trials=3, patience=2)
     >>> len(result.trials), int(result.trials["best"].sum())
     (3, 1)
+    >>> whole = holdout.for_test()
     >>> model = se.train_als(whole.train, **result.best)
-    >>> ev = se.evaluate_model(model, whole.train, whole.validation, "ndcg@10")
-    >>> result.test["ndcg@10"] == ev["ndcg@10"]
+    >>> result.test["ndcg@10"] == se.evaluate_model(model, whole, "ndcg@10")["ndcg@10"]
     True
     """
+    distributions, n_trials = read_space(space or {}, n_trials, sampler)
+    from optuna.pruners import MedianPruner
+
+    check_whole("seed", seed, 0)
+    train = load_split(train)
+    whole = train.for_test() if isinstance(train, Holdout) and train.test is not None else None
     among: tuple[Any, Any] = candidates, candidates
     if callable(candidates):
-        if not isinstance(train, Holdout) or test is not None:
+        if not isinstance(train, Holdout):
             raise InvalidDataError(
                 "candidates= is a function of a Holdout, but the parts are given separately. Pass "
-                "a Holdout, its test part included, or candidates for all parts"
+                "a Holdout, or the candidates"
             )
-        among = candidates(train), None if train.test is None else candidates(train.for_test())
-    if isinstance(train, Holdout) and test is None:
-        test = train.test
-    parts, held_out, requested = split_arguments(train, validation, metrics)
-    search = Search(
-        requested,
-        space or {},
-        n_trials=n_trials,
-        sampler=sampler,
-        pruner=pruner,
+        among = candidates(train), None if whole is None else candidates(whole)
+    objective = _Objective(distributions, seed)
+    callback = objective.callback = EvaluationCallback(
+        train,
+        validation,
+        metrics,
         patience=patience,
         monitor=monitor,
-        among=candidates is not None,
-        seed=seed,
+        candidates=among[0],
+        log=objective.report,
+        log_errors="raise",
     )
-    return search.run(parts, held_out, test, among, out, progress)
+    scoring, tested = callback.scoring, None
+    if whole is not None:
+        parts = training_part(whole), whole.validation
+        tested = Scoring.of(*parts, scoring.request, among[1], "test")
+    inputs = scoring.inputs | {"monitor": callback.monitored, "patience": patience, "seed": seed}
+    inputs |= {name: str(values) for name, values in distributions.items()}
+    folder = None if out is None else make_folder(out)
+    with nullcontext() if folder is None else locked_folder(folder):
+        with _optuna(folder):
+            study = _open_study(folder, inputs, callback.monitor)
+            study.sampler = sampler or _default_sampler(distributions, seed, len(study.trials))
+            study.pruner = pruner or MedianPruner(n_warmup_steps=3)
+            objective.run(study, n_trials, folder, progress)
+        tuning = objective.result(study)
+        if tested is None or tuning.best is None:
+            return tuning
+        return tuning._replace(test=_test(tuning, tested, folder, progress))
+
+
+def read_space(
+    space: Mapping[str, Searched], n_trials: int | None, sampler: BaseSampler | None = None
+) -> tuple[dict[str, BaseDistribution], int]:
+    """Return the distribution of each parameter, and the number of trials.
+
+    Raises
+    ------
+    InvalidDataError
+        As from `tune`, about these arguments.
+    MissingExtraError
+        If Optuna is not installed.
+    """
+    try:
+        from optuna.samplers import BaseSampler
+    except ImportError:
+        raise MissingExtraError('tune needs Optuna: pip install "sparse_eval[tune]"') from None
+    if not isinstance(sampler, BaseSampler | None):
+        raise InvalidDataError(
+            f"sampler is {sampler!r}; expected a sampler of Optuna, such as "
+            "optuna.samplers.RandomSampler(seed=0)"
+        )
+    for name in space:
+        if name not in PARAMETERS:
+            raise InvalidDataError(f"space has {name!r}; expected {', '.join(PARAMETERS)}")
+    distributions = {
+        name: _distribution(name, space.get(name, default)) for name, default in PARAMETERS.items()
+    }
+    if n_trials is not None:
+        check_whole("n_trials", n_trials, 1)
+    if sampler is None and (grid := _grid_of(distributions)):
+        size = math.prod(map(len, grid.values()))
+        return distributions, min(n_trials or size, size)
+    if n_trials is None:
+        raise InvalidDataError(
+            "a range or a sampler has any number of trials; set their number with n_trials=",
+            argument="n_trials",
+        )
+    return distributions, n_trials
+
+
+def _grid_of(distributions: Mapping[str, BaseDistribution]) -> dict[str, Any]:
+    """Return the values of each parameter, nothing if a parameter has a range."""
+    from optuna.distributions import CategoricalDistribution
+
+    grid = {
+        name: values.choices
+        for name, values in distributions.items()
+        if isinstance(values, CategoricalDistribution)
+    }
+    return grid if len(grid) == len(distributions) else {}
+
+
+def _default_sampler(
+    distributions: Mapping[str, BaseDistribution], seed: int, n_earlier: int
+) -> BaseSampler:
+    """Return the sampler of a search that has had `n_earlier` trials."""
+    from optuna.samplers import GridSampler, TPESampler
+
+    if grid := _grid_of(distributions):
+        return GridSampler(grid, seed % 2**32)
+    # With the same seed again, a search that continues would repeat its first trials.
+    return TPESampler(seed=(seed + n_earlier) % 2**32)
+
+
+def _distribution(name: str, searched: Any) -> BaseDistribution:
+    """Return the distribution of a parameter, or raise `InvalidDataError` that names it."""
+    from optuna.distributions import (
+        BaseDistribution,
+        CategoricalDistribution,
+        FloatDistribution,
+        IntDistribution,
+    )
+
+    if isinstance(searched, BaseDistribution):
+        return searched
+    number: Any = int if name in WHOLE else float
+    is_range = isinstance(searched, str) and ":" in searched
+    given = searched.split(":" if is_range else ",") if isinstance(searched, str) else searched
+    given = list(given) if isinstance(given, Iterable) else [given]
+    try:
+        read = [number(value) if isinstance(value, str) else value for value in given]
+    except ValueError:
+        read = []
+    values = [check_parameter(name, value) for value in read]
+    if not values or (is_range and not (len(values) == 2 and 0 < values[0] < values[1])):
+        label = "whole number" if name in WHOLE else "number"
+        raise InvalidDataError(
+            f"{name}: expected a {label}, several as in 10,20,40, a log-uniform range above 0 as "
+            f"in 10:40, or a distribution of Optuna, found {searched!r}",
+            argument=name,
+        )
+    if not is_range:
+        return CategoricalDistribution([*dict.fromkeys(values)])
+    if name in WHOLE:
+        return IntDistribution(int(values[0]), int(values[1]), log=True)
+    return FloatDistribution(values[0], values[1], log=True)
 
 
 class Tuning(NamedTuple):
@@ -227,19 +334,20 @@ class Tuning(NamedTuple):
     ----------
     trials : pandas.DataFrame
         One row per finished trial. First ``trial``, its number in the study; ``best``, true for at
-        most one trial; ``status``, "ok", "pruned" or "failed"; ``error``, empty or the reason in
-        one line. Then ``factors``, ``alpha``, ``regularization`` and ``iterations``;
-        ``best_iteration``, the number of iterations after which the monitored metric was best. Each
-        metric follows, on the validation part at that point, NaN if the trial failed, called
-        ``hit_rate@10 (1+99)`` and the like among candidates. The last is ``seconds``, its duration.
+        most one trial, the first of equal ones; ``status``, "ok", "pruned" or "failed"; ``error``,
+        empty or the reason in one line. Then ``factors``, ``alpha``, ``regularization`` and
+        ``iterations``; ``best_iteration``, the number of iterations after which the monitored
+        metric was best. Each metric follows, on the validation part at that point, NaN if the trial
+        failed, called ``hit_rate@10 (1+99)`` and the like among candidates. The last is
+        ``seconds``, its duration.
     best : dict or None
         The options of `train_als` that reproduce the model of the best trial: its parameters, with
         ``iterations`` its best iteration, and ``seed``. None if no trial finished.
     test : Evaluation or None
         The test of the best trial. None without a test part.
     study : optuna.Study
-        The study, such as for ``optuna.visualization``. The metrics of a trial are among its
-        ``user_attrs``.
+        The study, such as for ``optuna.visualization``. ``user_attrs["best"]`` of a trial has its
+        metrics.
     """
 
     trials: pd.DataFrame
@@ -247,400 +355,227 @@ class Tuning(NamedTuple):
     test: Evaluation | None
     study: optuna.Study
 
-    def scores(self) -> pd.DataFrame:
-        """Return the metrics of the best trial: ``metric``, ``validation`` and ``test``.
-
-        Empty without a test.
-        """
-        import pandas as pd
-
-        rows = []
-        if self.test is not None:
-            best = self.trials[self.trials["best"]].iloc[0]
-            names = {name: self.test._shown(name) for name in self.test.names}
-            rows = [(shown, float(best[shown]), self.test[name]) for name, shown in names.items()]
-        return pd.DataFrame(rows, columns=["metric", "validation", "test"])
-
-    def to_markdown(self) -> str:
-        """Return the table of ``print(tuning)`` as Markdown, with all trials."""
-        return self._show("pipe", len(self.trials))
+    def __getattr__(self, name: str) -> object:
+        instead = f"; use {_INSTEAD[name]}" if name in _INSTEAD else ""
+        raise AttributeError(f"Tuning has no attribute {name!r}{instead}")
 
     def __repr__(self) -> str:
-        return f"<{self._heading()}>\n{self._show('simple', MOST_ROWS)}"
-
-    def __str__(self) -> str:
-        return self._show("simple", len(self.trials))
+        test = "" if self.test is None else f"\n\ntest of the best trial\n{self.test}"
+        return text_of_frame(self.trials, "simple") + test
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(self._heading())}</p>{self._show('html', MOST_ROWS)}"
-
-    def _heading(self) -> str:
-        counts = self.trials["status"].value_counts()
-        states = ", ".join(f"{n:,} {status}" for status, n in counts.items()) or "none finished"
-        return f"Tuning of {len(self.trials):,} trial{'s' * (len(self.trials) != 1)}: {states}"
-
-    def _show(self, style: str, most: int) -> str:
-        """Return the trials, the metrics of the best one, and a line about each."""
-        trials = self.trials
-        ok, failed = (trials["status"] == "ok").all(), (trials["status"] == "failed").any()
-        shown = trials.assign(
-            best=["*" if best else "" for best in trials["best"]],
-            alpha=[f"{value:g}" for value in trials["alpha"]],
-            regularization=[f"{value:g}" for value in trials["regularization"]],
-            seconds=[f"{value:.1f}" for value in trials["seconds"]],
-        ).drop(columns=["status"] * bool(ok) + ["error"] * (not failed))
-        texts = [text_of_frame(shown.head(most), style)]
-        lines = []
-        if len(trials) > most:
-            lines.append(f"… and {len(trials) - most:,} more trials: .trials")
-        if self.best is not None:
-            number_of_best = trials.loc[trials["best"], "trial"].iloc[0]
-            parameters = ", ".join(f"{name} {value:g}" for name, value in self.best.items())
-            lines.append(f"best: trial {number_of_best} ({parameters})")
-        if self.test is not None:
-            texts.append(text_of_frame(self.scores(), style))
-            lines.append(
-                f"test: trained again on train and validation; means over {self.test.n_users:,} "
-                f"users, {self.test.n_skipped:,} left out (nothing relevant)"
-            )
-        if style == "html":
-            return "".join([*texts, *(f"<p>{html.escape(line)}</p>" for line in lines)])
-        return "\n\n".join([*texts, "\n".join(lines)]).rstrip()
+        test = "" if self.test is None else self.test._repr_html_()
+        return text_of_frame(self.trials, "html") + test
 
 
-@dataclass(kw_only=True)
-class Search:
-    """The settings of a search, validated before there are data.
+class _Stopped(BaseException):
+    """Raised in a trial from what ends the search, for which Optuna would record a failed trial.
 
-    Parameters are as in `tune`; `among` is whether there will be candidates.
-
-    Attributes
-    ----------
-    study : optuna.Study or None
-        The study, once there is one.
+    So the trial is left as by a process that is killed, and `GridSampler` repeats it.
     """
 
-    metrics: MetricsLike = field(kw_only=False)
-    space: Mapping[str, Any] = field(kw_only=False)
-    n_trials: int | None = None
-    sampler: SamplerLike | None = None
-    pruner: BasePruner | None = None
-    patience: int | None = None
-    monitor: str | Metric | None = None
-    among: bool = False
-    seed: int = 0
-    study: Any = field(init=False, default=None)
 
-    def __post_init__(self) -> None:
-        try:
-            from optuna.samplers import BaseSampler
-        except ImportError:
-            raise MissingExtraError('tune needs Optuna: pip install "sparse_eval[tune]"') from None
-        self.metrics = Protocol.of(self.metrics)
-        self._request, self._monitor = parse_monitored(self.metrics, self.monitor, among=self.among)
-        if self.patience is not None:
-            check_whole("patience", self.patience, 1)
-        check_whole("seed", self.seed, 0)
-        if not isinstance(self.sampler, BaseSampler | None):
-            check_choice("sampler", self.sampler, ("tpe", "random"))
-        for name in self.space:
-            if name not in PARAMETERS:
-                raise InvalidDataError(f"space has {name!r}; expected {', '.join(PARAMETERS)}")
-        self.space = {
-            name: _distribution(name, self.space.get(name, default))
-            for name, default in PARAMETERS.items()
-        }
-        #: All combinations, the last parameter changing fastest, or `n_trials` of them at random. A
-        #: larger `n_trials` begins with the same ones. Empty if a sampler suggests trials.
-        self._grid: list[dict[str, Any]] = []
-        ranged = [name for name, values in self.space.items() if not hasattr(values, "choices")]
-        if self.n_trials is None and (ranged or self.sampler is not None):
-            what, other = "sampler is given", "omit it to try the whole grid"
-            if ranged:
-                what, other = f"{ranged[0]} is a range", "list the values of a grid"
-            raise InvalidDataError(
-                f"{what}; set the number of trials with n_trials=, or {other}", argument="n_trials"
-            )
-        if self.sampler is None and not ranged:
-            choices = [values.choices for values in self.space.values()]
-            self._grid = [dict(zip(self.space, one, strict=True)) for one in product(*choices)]
-        if self._grid and self.n_trials is not None:
-            check_whole("n_trials", self.n_trials, 1, len(self._grid))
-            order = np.random.default_rng(self.seed).permutation(len(self._grid))
-            self._grid = [self._grid[i] for i in order[: self.n_trials]]
-        self._n_trials = check_whole("n_trials", self.n_trials or len(self._grid), 1)
+@dataclass
+class _Objective:
+    """The function that Optuna optimizes, and its results.
 
-    def run(
-        self,
-        train: TrainLike,
-        validation: TrainLike,
-        test: TrainLike | None,
-        candidates: tuple[CandidatesLike | None, CandidatesLike | None],
-        out: PathLike | None,
-        progress: bool | None,
-    ) -> Tuning:
-        """Run the missing trials, then the test; `candidates` belong to the two parts."""
-        self._callback = callback = EvaluationCallback(
-            train,
-            None if isinstance(train, Holdout) else validation,  # it has its own
-            self.metrics,
-            patience=self.patience,
-            monitor=self.monitor,
-            candidates=candidates[0],
-            log=self._report,
-            log_errors="raise",
-        )
-        scoring, tested = callback.scoring, None
-        if test is not None:
-            tested = Scoring.of(scoring.train, test, self._request, candidates[1], "test")
-        if out is not None:
-            id_arrays(*labels_of(scoring.matrix))  # raises now, not after hours
-        sampler = "grid" if self._grid else self.sampler or "tpe"
-        settings = scoring.inputs | {  # all that determines the values of trials
-            "monitor": str(self._monitor),
-            "patience": self.patience,
-            **{name: str(values) for name, values in self.space.items()},
-            "sampler": sampler if isinstance(sampler, str) else type(sampler).__name__,
-            "seed": self.seed,
-        }
-        with Ledger.opened(out, JOB, settings, (STUDY, _MODEL, f"{_TEST}/{SUMMARY}")) as ledger:
-            path = None if ledger.path is None else ledger.path.with_name(STUDY)
-            try:
-                self._open(path)
-                self._run_trials(progress)
-            except OSError as error:
-                reason = error.strerror or error
-                raise OutputError(f"{shown(path)}: cannot be written: {reason}") from error
-            tuning, best = self.so_far(), self._best()
-            if best is None:
-                return tuning
-            iterations = best.user_attrs["best_iteration"]
-            chosen = {**best.params, "iterations": iterations, "seed": self.seed}
-            ev = None
-            if tested is not None:
-                about = {"trial": best.number, "parameters": chosen}
-                ev = self._test(about, tested, ledger, progress)
-            return tuning._replace(best=chosen, test=ev)
+    `callback` evaluates the model of the current `trial` after each iteration, and calls `report`.
+    """
 
-    def so_far(self) -> Tuning:
-        """Return the finished trials, without a test."""
-        import pandas as pd
+    distributions: dict[str, BaseDistribution]
+    seed: int
+    callback: EvaluationCallback = field(init=False)
+    trial: optuna.Trial = field(init=False)
 
-        best, names = self._best(), list(self._callback.scoring.names.values())
-        rows = [
-            {
-                "trial": trial.number,
-                "best": best is not None and trial.number == best.number,
-                "status": {"COMPLETE": "ok", "PRUNED": "pruned"}.get(trial.state.name, "failed"),
-                "error": trial.user_attrs.get("error", ""),
-                **{name: trial.params[name] for name in PARAMETERS},
-                "best_iteration": trial.user_attrs.get("best_iteration"),
-                **trial.user_attrs.get("metrics", {}),
-                "seconds": trial.duration.total_seconds() if trial.duration else math.nan,
-            }
-            for trial in self._finished()
-        ]
-        columns = ["trial", "best", "status", "error", *PARAMETERS, "best_iteration", *names]
-        types = {"best_iteration": "Int64", **dict.fromkeys(names, "float64")}
-        frame = pd.DataFrame(rows, columns=[*columns, "seconds"]).astype(types)
-        return Tuning(frame, None, None, self.study)
-
-    def _open(self, path: Path | None) -> None:
-        """Open the study, in memory or in a journal."""
-        import optuna
-        from optuna.pruners import MedianPruner
-        from optuna.storages import InMemoryStorage, JournalStorage
-        from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
-
-        storage: Any = InMemoryStorage()
-        logger = logging.getLogger("optuna")
-        level = logger.level
-        logger.setLevel(max(level, logging.WARNING))  # that a study was made need not be said
-        try:
-            if path is not None:
-                path.touch()
-                _end_journal(path)
-                # The ledger lets only one process in, so a lock found here is that of a killed one.
-                lock = JournalFileOpenLock(str(path), grace_period=3)
-                storage = JournalStorage(JournalFileBackend(str(path), lock))
-            self.study = optuna.create_study(
-                study_name="tune",
-                storage=storage,
-                direction="maximize" if self._monitor.definition.higher_is_better else "minimize",
-                pruner=self.pruner or MedianPruner(n_warmup_steps=_WARM_UP),
-                load_if_exists=True,
-            )
-            for trial in self._finished():
-                if not trial.params.keys() >= {*PARAMETERS}:
-                    raise ValueError(f"trial {trial.number} lacks parameters")
-        except _DAMAGE as error:
-            raise InvalidFileError(_FOREIGN, path) from error
-        finally:
-            logger.setLevel(level)
-
-    def _run_trials(self, progress: bool | None) -> None:
-        from optuna.trial import TrialState
-
-        for lost in self.study.get_trials(states=(TrialState.RUNNING,)):
-            self.study.tell(lost.number, state=TrialState.FAIL)
-        with progress_bar(progress, total=self._n_trials, desc="tune", unit=" trials") as bar:
-            while True:
-                n_finished = len(self._finished())
-                bar.update(min(n_finished, self._n_trials) - bar.n)
-                if best := self._best():
-                    value = f"{best.values[0]:.4f}"
-                    shown = {"best trial": best.number, str(self._monitor): value}
-                    bar.set_postfix(shown, refresh=False)
-                if n_finished >= self._n_trials:
-                    return
-                self._run_trial(n_finished)
-
-    def _run_trial(self, n_finished: int) -> None:
-        """Train the next trial, of the grid or as the sampler suggests, and tell its outcome.
-
-        Each trial has a sampler with its own seed, so that a search that continues samples what it
-        would have sampled.
-        """
+    def __call__(self, trial: optuna.Trial) -> float:
+        """Train the model of a trial; return the best value of the monitored metric."""
         from optuna import TrialPruned
-        from optuna.samplers import BaseSampler, RandomSampler, TPESampler
-        from optuna.trial import TrialState
 
-        if isinstance(self.sampler, BaseSampler):
-            self.study.sampler = self.sampler
-        else:
-            kind = RandomSampler if self.sampler == "random" else TPESampler
-            seed = np.random.SeedSequence((self.seed, n_finished)).generate_state(1)[0]
-            self.study.sampler = kind(seed=int(seed))
-        known = [trial.params for trial in self._known()]
-        if self._grid and not self.study.get_trials(states=(TrialState.WAITING,)):
-            # In the order of the grid, also what was lost.
-            self.study.enqueue_trial(next(one for one in self._grid if one not in known))
-        self._trial = trial = self.study.ask(self.space)
-        callback, outcome = self._callback, TrialState.COMPLETE
-        options = {**trial.params, "seed": self.seed, "progress": False}
+        self.trial, callback = trial, self.callback
+        options = {name: _suggest(trial, name, d) for name, d in self.distributions.items()}
+        options |= {"seed": self.seed, "progress": False}
         try:
-            try:
-                train_als(callback.scoring.matrix, **options, callback=callback)
-            except TrialPruned:
-                outcome = TrialState.PRUNED
+            train_als(callback.scoring.matrix, **options, callback=callback)
             if callback.best_iteration is None:
                 raise InvalidMetricError(
-                    f"{callback.monitored} is undefined for all users, so the best iteration "
-                    "is unknown; monitor another metric"
+                    f"{callback.monitored} is undefined for all users; monitor another metric"
                 )
+        except TrialPruned:
+            raise
         except (SparseEvalError, MemoryError) as error:
-            reason = " ".join(str(error).split()) or "there is not enough memory"
-            trial.set_user_attr("error", reason)
-            self.study.tell(trial, state=TrialState.FAIL)
-            return
-        names = list(callback.scoring.names.values())
-        best = callback.history.loc[callback.best_iteration, names].astype(float).to_dict()
-        trial.set_user_attr("best_iteration", callback.best_iteration)
-        trial.set_user_attr("metrics", best)
-        value = best[callback.monitored] if outcome == TrialState.COMPLETE else None
-        self.study.tell(trial, value, state=outcome)
+            trial.set_user_attr("error", " ".join(str(error).split()) or "not enough memory")
+            raise
+        except BaseException as error:
+            raise _Stopped from error
+        return float(trial.user_attrs["best"][callback.monitored])
 
-    def _report(self, values: dict[str, float], iteration: int) -> None:
+    def report(self, values: dict[str, float], iteration: int) -> None:
+        """Record the values of the best iteration so far; end a hopeless trial."""
         from optuna import TrialPruned
 
-        value = values[self._callback.monitored]
+        if iteration == self.callback.best_iteration:
+            self.trial.set_user_attr("best", {"best_iteration": iteration, **values})
+        value = values[self.callback.monitored]
         if not math.isnan(value):
-            self._trial.report(value, iteration - 1)  # pruners count from 0
-        if self._trial.should_prune():
+            self.trial.report(value, iteration - 1)  # pruners count from 0
+        if self.trial.should_prune():
             raise TrialPruned
 
-    def _known(self) -> list[FrozenTrial]:
-        """Return the trials except lost ones; a failed trial has a reason."""
-        return [
-            trial
-            for trial in self.study.get_trials(deepcopy=False)
-            if trial.state.name != "FAIL" or "error" in trial.user_attrs
-        ]
+    def run(
+        self, study: optuna.Study, n_trials: int, folder: Path | None, progress: bool | None
+    ) -> None:
+        """Run the missing trials, and write the table after each."""
 
-    def _finished(self) -> list[FrozenTrial]:
-        return [trial for trial in self._known() if trial.state.is_finished()]
+        def write_table() -> None:
+            if folder is not None:
+                with replacing(folder / TABLE) as temporary:
+                    self.result(study).trials.to_csv(temporary, index=False)
 
-    def _best(self) -> FrozenTrial | None:
-        """Return the best finished trial, the first of equal ones."""
-        complete = (trial for trial in self._known() if trial.state.name == "COMPLETE")
-        return best_of(complete, self._monitor, lambda trial: trial.values[0])
-
-    def _test(
-        self, about: Row, scoring: Scoring, ledger: Ledger, progress: bool | None
-    ) -> Evaluation:
-        """Train the model of the best trial on train and validation, and score the test part.
-
-        A finished test of that model is not repeated.
-        """
-        digests = scoring.inputs
-        digests = {"test": digests["validation"], "test_candidates": digests["candidates"]}
-        about = about | digests
-        if _TEST in ledger.rows:
-            ledger.check(_TEST, digests)
-            if about.items() <= ledger.rows[_TEST].items():
-                with suppress(InvalidFileError):  # or it is repeated
-                    return ledger.evaluation(_TEST)
-        if isinstance(scoring.train, Holdout):
-            together: Any = scoring.train.for_test()
-        else:
-            validated = self._callback.scoring.relevance
-            together = add_sides(match_sides(None, scoring.train, validated))
-        scoring = scoring._replace(train=together)
-        model = train_als(scoring.matrix, **about["parameters"], progress=progress)
-        ev = scoring.evaluate(model, Execution(progress=progress))
-        if ledger.path is not None:
-            with saving_model(model, ledger.path.with_name(_MODEL)):
-                of_another = ledger.path.with_name(_TEST) / SUMMARY
-                of_another.unlink(missing_ok=True)
-            ledger.append(_TEST, **about, saved=ledger.save(_TEST, ev._savable(), about))
-        return ev
-
-
-def _end_journal(path: Path) -> None:
-    """End a journal of Optuna where a full disk cut its last line off; raise if it is none."""
-    *lines, rest = path.read_bytes().split(b"\n")
-    codes = [json.loads(line)["op_code"] for line in lines]
-    if codes and codes[0] != 0:  # the first one creates the study
-        raise ValueError(_FOREIGN)
-    if rest:
-        os.truncate(path, path.stat().st_size - len(rest))
-
-
-def _distribution(name: str, searched: Any) -> Any:
-    """Return the distribution of a parameter, or raise `InvalidDataError` that names it."""
-    from optuna.distributions import (
-        BaseDistribution,
-        CategoricalDistribution,
-        FloatDistribution,
-        IntDistribution,
-    )
-
-    def read(value: Any) -> Any:
-        if isinstance(value, str):
-            kind, label = (int, "whole number") if name in WHOLE else (float, "number")
+        n_finished = len(_finished(study))
+        bar = progress_bar(
+            progress, total=n_trials, initial=n_finished, desc="tune", unit=" trials"
+        )
+        with bar:
             try:
-                value = kind(value)
-            except ValueError:
-                raise InvalidDataError(
-                    f"{name}: {value!r} is not a {label}; expected one, several as in 10,20,40, or "
-                    "a range as in 10:40",
-                    argument=name,
-                ) from None
-        return check_parameter(name, value)
+                study.optimize(
+                    self,
+                    max(n_trials - n_finished, 0),
+                    catch=(SparseEvalError, MemoryError),
+                    callbacks=[lambda *_: write_table(), lambda *_: bar.update()],
+                )
+            except _Stopped as stop:
+                raise stop.__cause__ or stop from None
+        write_table()
 
-    if isinstance(searched, str) and ":" in searched:
-        ends = list(map(read, searched.split(":")))
-        if len(ends) != 2 or not 0 < ends[0] < ends[1]:
-            raise InvalidDataError(
-                f"{name}: expected a range LOW:HIGH, log-uniform, with LOW above 0 and below HIGH, "
-                f"or a distribution of Optuna, found {searched!r}",
-                argument=name,
+    def result(self, study: optuna.Study) -> Tuning:
+        """Return the finished trials and the best one, without a test."""
+        import pandas as pd
+
+        trials = _finished(study)
+        is_complete = any(trial.state.name == "COMPLETE" for trial in trials)
+        best = study.best_trial if is_complete else None
+        rows = [
+            {
+                **trial.params,
+                **({} if trial.state.name == "FAIL" else trial.user_attrs.get("best", {})),
+                "trial": trial.number,
+                "best": best is not None and trial.number == best.number,
+                "status": _STATUS[trial.state.name],
+                "error": trial.user_attrs.get("error", ""),
+                "seconds": trial.duration and trial.duration.total_seconds(),
+            }
+            for trial in trials
+        ]
+        names = [*self.callback.scoring.names.values()]
+        columns = ["trial", "best", "status", "error", *PARAMETERS, "best_iteration", *names]
+        types = {"best_iteration": "Int64", **dict.fromkeys(names, "float64")}
+        table = pd.DataFrame(rows, columns=[*columns, "seconds"]).astype(types)
+        options = None
+        if best is not None:
+            iterations = best.user_attrs["best"]["best_iteration"]
+            options = {**best.params, "iterations": iterations, "seed": self.seed}
+        return Tuning(table, options, None, study)
+
+
+def _suggest(trial: optuna.Trial, name: str, distribution: Any) -> Any:
+    """Return the value of a parameter in a trial."""
+    from optuna.distributions import CategoricalDistribution, IntDistribution
+
+    if isinstance(distribution, CategoricalDistribution):
+        return trial.suggest_categorical(name, distribution.choices)
+    is_whole = isinstance(distribution, IntDistribution)
+    suggest: Any = trial.suggest_int if is_whole else trial.suggest_float
+    ends = distribution.low, distribution.high
+    return suggest(name, *ends, step=distribution.step, log=distribution.log)
+
+
+def _finished(study: optuna.Study) -> list[FrozenTrial]:
+    return [trial for trial in study.get_trials(deepcopy=False) if trial.state.is_finished()]
+
+
+@contextmanager
+def _optuna(folder: Path | None) -> Iterator[None]:
+    """Silence Optuna's logging, which repeats the table; raise our errors."""
+    from optuna.logging import ERROR, get_verbosity, set_verbosity
+
+    level = get_verbosity()
+    set_verbosity(max(level, ERROR))
+    try:
+        yield
+    except OSError as error:
+        if folder is None:
+            raise
+        path = folder / JOURNAL
+        reason = error.strerror or error
+        raise OutputError(f"{shown(path)}: cannot be written: {reason}", path=path) from error
+    finally:
+        set_verbosity(level)
+
+
+def _open_study(folder: Path | None, inputs: dict[str, Any], monitor: Metric) -> optuna.Study:
+    """Create a study in memory, or the study of a folder, or load that.
+
+    Raises
+    ------
+    InvalidFileError
+        If the journal is damaged, or its study has other inputs.
+    """
+    import optuna
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+    from optuna.study import StudyDirection
+
+    is_maximized = monitor.definition.higher_is_better
+    direction = StudyDirection.MAXIMIZE if is_maximized else StudyDirection.MINIMIZE
+    if folder is None:
+        return optuna.create_study(direction=direction)
+
+    def journal(path: Path) -> JournalStorage:
+        # The folder is locked, so a lock of the file found here is that of a killed process.
+        lock = JournalFileOpenLock(str(path), grace_period=3)
+        return JournalStorage(JournalFileBackend(str(path), lock))
+
+    path = folder / JOURNAL
+    if not path.exists():
+        with replacing(path) as temporary:
+            study = optuna.create_study(
+                storage=journal(temporary), study_name=_STUDY, direction=direction
             )
-        kind = IntDistribution if name in WHOLE else FloatDistribution
-        return kind(low=ends[0], high=ends[1], log=True)
-    if isinstance(searched, BaseDistribution) and not hasattr(searched, "choices"):
-        return searched
-    given = getattr(searched, "choices", searched)
-    given = given.split(",") if isinstance(given, str) else given
-    given = given if isinstance(given, Iterable) else [given]
-    return CategoricalDistribution([*dict.fromkeys(map(read, given))])
+            study.set_user_attr(_INPUTS, inputs)
+    try:
+        if not path.read_bytes().endswith(b"\n"):
+            raise ValueError("the last line is incomplete, and Optuna would add to it")
+        study = optuna.load_study(study_name=_STUDY, storage=journal(path))
+        found = study.user_attrs[_INPUTS]
+    except _DAMAGE as error:
+        raise InvalidFileError(
+            "is damaged, or not the study of a search. Delete its last line if that is "
+            "incomplete; otherwise choose a different folder",
+            path,
+        ) from error
+    differences = [
+        f"{name}={found.get(name)} (now {value})"
+        for name, value in inputs.items()
+        if found.get(name) != value
+    ]
+    if differences:
+        raise InvalidFileError(
+            f"this search has different inputs: {'; '.join(differences)}. Choose a different "
+            "folder, or empty this one; no file was changed",
+            path,
+        )
+    return study
+
+
+def _test(
+    tuning: Tuning, scoring: Scoring, folder: Path | None, progress: bool | None
+) -> Evaluation:
+    """Train the best model on all data but the test part, and score it on that."""
+    model = train_als(scoring.matrix, **tuning.best or {}, progress=progress)
+    ev = scoring.evaluate(model, Execution(progress=progress))
+    if folder is not None:
+        with saving_model(model, folder / _MODEL):
+            (folder / _TEST / SUMMARY).unlink(missing_ok=True)  # of another model
+        trial = int(tuning.trials.loc[tuning.trials["best"], "trial"].item())
+        ev.save(folder / _TEST, about={"trial": trial, "parameters": tuning.best})
+    return ev

@@ -50,14 +50,20 @@ CandidatesLike: TypeAlias = "TrainLike | Candidates | Mapping[Any, Iterable[Any]
 CandidatesOfSplit: TypeAlias = "CandidatesLike | Callable[[Holdout], CandidatesLike]"
 
 
+def load_split(train: Any) -> Any:
+    """Return the split that was saved in the folder `train`, and any other data as they are."""
+    if isinstance(train, str | Path) and (Path(train) / "labels.npz").exists():
+        return Holdout.load(train)
+    return train
+
+
 def split_arguments(train: Any, validation: Any, metrics: Any) -> tuple[Any, Any, Any]:
     """Return train, validation and metrics, where a `Holdout` may stand for the first two.
 
     So may the folder where it was saved. Train is the part, or a split by users, see
     `training_part`.
     """
-    if isinstance(train, str | Path) and (Path(train) / "labels.npz").exists():
-        train = Holdout.load(train)
+    train = load_split(train)
     if isinstance(train, Holdout):
         if validation is not None and metrics is not None:
             raise InvalidDataError(

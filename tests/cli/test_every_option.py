@@ -243,7 +243,8 @@ def left_in(folder):
     for path in folder.rglob("*"):
         content = path.read_bytes() if path.suffix in (".npz", ".html") and path.is_file() else b""
         if path.name == "study.jsonl":
-            content = path.read_bytes().partition(b"\n")[0]
+            inputs = path.read_bytes().splitlines()[1]
+            content = inputs.partition(b'"user_attr"')[2]
         contents[str(path.relative_to(folder))] = content
     return contents
 

@@ -44,9 +44,10 @@ def test_a_search_and_its_test_of_new_users(tmp_path):
     holdout = se.split.users(CLICKS, fraction=0.2, test=0.2, fold_in=0.7, seed=0)
     space = ALS | {"factors": [2, 4]}
     result = se.tune(holdout, METRICS, space=space, candidates=sampled, out=tmp_path)
-    last = se.train_als(holdout.train, **ALS | {"iterations": result.trials["best_iteration"][1]})
+    trial = result.trials.set_index("factors").loc[ALS["factors"]]
+    last = se.train_als(holdout.train, **ALS | {"iterations": trial["best_iteration"]})
     ev = se.evaluate_model(last, holdout, METRICS, candidates=sampled(holdout))
-    assert result.trials.loc[1, named("n+9")].tolist() == list(ev.mean().values())
+    assert trial[named("n+9")].tolist() == list(ev.mean().values())
     whole = holdout.for_test()
     model = se.train_als(whole.train, **result.best)
     tested = se.evaluate_model(model, whole, METRICS, candidates=sampled(whole))

@@ -4,7 +4,6 @@ A failure names the part and its use. No part is used without a test here.
 """
 
 import ast
-import json
 import pickle
 import re
 import subprocess
@@ -252,8 +251,8 @@ def test_implicit_raises_an_error_of_its_own_if_a_fit_diverges(holdout):
 
 
 @covers("Optuna's journal")
-def test_optuna_writes_a_journal_of_lines_and_reads_none_that_was_cut_off(tmp_path):
-    """jobs/tune.py removes the end that a full disk cut off. If Optuna reads it, delete that."""
+def test_optuna_writes_into_an_incomplete_line_of_its_journal(tmp_path):
+    """jobs/tune.py raises an error if the last line is incomplete. If Optuna does, delete that."""
     import optuna
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
@@ -268,11 +267,9 @@ def test_optuna_writes_a_journal_of_lines_and_reads_none_that_was_cut_off(tmp_pa
     study = opened()
     study.add_trial(optuna.trial.create_trial(value=1.0))
     assert [entry.name for entry in tmp_path.iterdir()] == ["study.jsonl"]  # no lock stays
-    lines = path.read_bytes().split(b"\n")
-    assert lines.pop() == b""
-    codes = [json.loads(line)["op_code"] for line in lines]
-    assert [code == 0 for code in codes] == [True, *[False] * (len(codes) - 1)]
-    path.write_bytes(b"\n".join(lines)[:-3])
+    content = path.read_bytes()
+    assert content.endswith(b"\n")
+    path.write_bytes(content[:-3])
     opened()  # writes after the end
     with pytest.raises(ValueError, match="."):
         opened()
