@@ -69,9 +69,8 @@ _FACTS = ("key", "n_counted", "n_without_list", "span", "retrieval", "seen", "ca
 _TYPES: dict[str, Any] = {
     **dict.fromkeys(("convention", "no_relevant", "without_list", "seen"), str),
     **dict.fromkeys(("metrics", "traits", "parts", "files"), dict),
-    **dict.fromkeys(("versions", "about", "by", "inputs"), dict),
-    **dict.fromkeys(("candidates", "precision_recall", "concentration"), dict | None),
-    "examples": list,
+    **dict.fromkeys(("versions", "about", "inputs"), dict),
+    "candidates": dict | None,
     "has_labels": bool | None,
     "digest": str,
 }

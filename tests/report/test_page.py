@@ -156,7 +156,7 @@ def test_page_has_every_section_and_number(models, read):
         "All metrics", "Charts", "Differences", "Segments of users", "How this was made",
         "Left out", "x: is <broken>", "231 in the means, 9 left out, 2 without training data",
         *(rounded(ev.summary().loc[name]) for ev in models.values() for name in good.names),
-        good.record["inputs"]["relevance"]["sha256"], f"numpy {np.__version__}",
+        good._record["inputs"]["relevance"]["sha256"], f"numpy {np.__version__}",
     ):  # fmt: skip
         assert expected in reader.text
     # What the metrics say, once each.
@@ -371,7 +371,7 @@ def test_many_models_are_rows_and_few_are_drawn(models, read):
     assert "compare(…).table has all pairs" in text
     assert text.count("best:") >= 3 * 7
     # What all have in common is said once.
-    assert text.count(models["good"].record["inputs"]["relevance"]["sha256"]) == 1
+    assert text.count(models["good"]._record["inputs"]["relevance"]["sha256"]) == 1
     assert text.count("231 in the means") == 1
 
 

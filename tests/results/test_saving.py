@@ -135,7 +135,7 @@ def test_what_needs_lists_works_after_pickling():
     found = again(ev)
     pd.testing.assert_frame_equal(found.explain(3), ev.explain(3))
     pd.testing.assert_frame_equal(found.by("activity"), ev.by("activity"))
-    assert found._record == ev._record  # with precision and recall
+    assert found._record == ev._record
 
 
 def test_a_pickled_evaluation_has_the_random_baseline_that_was_computed():
