@@ -226,7 +226,7 @@ def score(
         need to find the checkpoints at the same paths.
     out
         Folder for summary.json and per_user.parquet; of several models, for a folder each and
-        table.csv, from which an interrupted command resumes. Created if missing.
+        table.csv, from which an interrupted command resumes.
     max_failed
         Several models: how many may fail to be scored. The exit status is 1 if more of them, or
         all, fail.

@@ -52,7 +52,11 @@ def read_arrays(stream: BinaryIO) -> dict[str, AnyArray]:
     """
     with _reading():
         _check_size(stream)
-        return dict(np.load(stream, allow_pickle=False))
+        arrays = dict(np.load(stream, allow_pickle=False))
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise UnreadableError(f"contains {name!r}, which is not an array")
+    return arrays
 
 
 def read_sparse(stream: BinaryIO) -> Any:

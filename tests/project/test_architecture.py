@@ -38,8 +38,10 @@ def test_nothing_reads_pickles():
     """Ruff finds calls that read them, and `exec`."""
     for module in ROOT.rglob("*.py"):
         pickles = imported(module) & {"pickle", "joblib", "dill", "marshal", "shelve"}
-        # Kept kernels are machine code, which would run whatever it were wrapped in.
-        assert pickles <= ({"pickle"} if module == ROOT / "kernels/cache.py" else set()), module
+        # Kept kernels are machine code, which would run whatever it were wrapped in. Answers of
+        # Spark come from workers that this process has started.
+        may = module in (ROOT / "kernels/cache.py", ROOT / "evaluation/spark.py")
+        assert pickles <= ({"pickle"} if may else set()), module
         loads = re.findall(r"\bnp\.load\(.*", module.read_text("utf-8"))
         assert all("allow_pickle=False)" in call for call in loads), module
 

@@ -201,7 +201,7 @@ def test_arguments_of_other_libraries_show_ours(name):
     for function in (
         se.evaluate, se.evaluate_model, se.top_k, se.recommend, se.compare, se.train_als,
         se.cross_validate, se.split.random, se.split.last_n, se.split.k_fold,
-        se.write_report, se.Evaluation.save,
+        se.write_report, se.Evaluation.save, se.tune,
     ):  # fmt: skip
         own = function.__annotations__.keys()
         if name in own or not own & SPELLINGS[name].keys():

@@ -50,7 +50,7 @@ def test_losers(models, ax):
     fair, poor = models["fair"], models["poor"]
     plots.losers({"fair": fair, "poor": poor}, "ndcg@10", 0.1, ax=ax)
     differences = fair.values("ndcg@10") - poor.values("ndcg@10")
-    ordered = np.sort(differences[fair.counted])
+    ordered = np.sort(differences[fair._values.counted])
     shares, drawn = ax.lines[0].get_data()
     places = np.rint(np.asarray(shares, float) * len(ordered) / 100 - 0.5).astype(int)
     assert drawn == pytest.approx(ordered[places])

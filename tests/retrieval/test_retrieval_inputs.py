@@ -123,7 +123,7 @@ def test_held_out_items_that_were_seen(plain, k):
         se.evaluate(found, case.held_out, ["ndcg@7", "recall@7", "err@7"], train=case.seen)
         for found in (ranks, lists)
     )
-    assert of_ranks.columns.tobytes() == of_lists.columns.tobytes()
+    assert of_ranks._values.columns.tobytes() == of_lists._values.columns.tobytes()
 
 
 def spoiled(array, value):

@@ -215,10 +215,7 @@ def temporal(
     >>> holdout
     Holdout(100 users × 200 items, 989 train + 208 validation + 296 test pairs; cut at 2019-11-27;
     left out: 7 unknown pairs)
-    >>> result = se.tune(
-    ...     holdout.train, holdout.validation, "ndcg@10", test=holdout.test,
-    ...     space={"factors": [4, 8], "iterations": 3},
-    ... )
+    >>> result = se.tune(holdout, "ndcg@10", space={"factors": [4, 8], "iterations": 3})
     >>> model = se.train_als(holdout.for_test().train, **result.best)
     """
     check_choice("repeats", repeats, REPEATS)
