@@ -6,9 +6,10 @@ import math
 import re
 from collections.abc import Callable
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
+from typer.core import TyperCommand
 
 from ..errors import InvalidDataError
 from .comparing import compare, report
@@ -24,6 +25,14 @@ SYMBOLS = (
     "k: cut-off; r: rank; g, h: gain of the item at a rank, and whether it is relevant (g > 0);\n"
     "n: relevant items of the user; C: candidate items of the user; N: items of the catalogue"
 )
+
+#: Former options, and what replaces them.
+FORMER = {
+    "--item-names": "Evaluation.explain in Python shows the list of a user",
+    "--keep": "use --events",
+    "--users": "users whom all results have are compared, and a note counts the others",
+    "--watch": "repeat the command with a timer; it scores only new and changed checkpoints",
+}
 
 
 def metrics(name: str | None = None, *, convention: str | None = None, printing: Printing) -> None:
@@ -124,6 +133,17 @@ def compile_ahead(execution: Execution) -> None:
     echo(f"compiled {counted(n_compiled, 'kernel')} for {processor}; all are in {folder}")
 
 
+class _Command(TyperCommand):
+    """A command that shows what replaces a former option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        known = {name for option in self.params for name in option.opts}
+        for former, instead in FORMER.items():
+            if former not in known and former in (word.partition("=")[0] for word in args):
+                raise InvalidDataError(f"{self.name} has no option {former} any more; {instead}")
+        return super().parse_args(ctx, args)
+
+
 app = typer.Typer(
     name="sparse-eval",
     help="Evaluate recommenders trained on large implicit-feedback data. An environment variable "
@@ -140,7 +160,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "metrics": metrics, "compile": compile_ahead,
 }  # fmt: skip
 for _name, _command in _COMMANDS.items():
-    app.command(_name, no_args_is_help=_name not in ("demo", "metrics", "compile"))(
+    app.command(_name, cls=_Command, no_args_is_help=_name not in ("demo", "metrics", "compile"))(
         declare(_command)
     )
 

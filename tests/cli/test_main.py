@@ -20,6 +20,7 @@ from scipy import sparse
 
 import sparse_eval as se
 from sparse_eval.cli import BUG
+from sparse_eval.cli.commands import FORMER
 from sparse_eval.cli.terminal import ISSUES
 from sparse_eval.core.threads import thread_count
 from sparse_eval.errors import InvalidDataError
@@ -303,6 +304,16 @@ def test_output_in_an_encoding_that_lacks_a_letter():
     assert (done.returncode, done.stdout) == (2, "")
     assert "\\u2212" in done.stderr
     assert done.stderr.endswith("; set PYTHONIOENCODING=utf-8\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [("report", "--item-names"), ("split", "--keep"), ("compare", "--users"), ("score", "--watch")],
+)
+def test_former_options_show_what_replaces_them(command, name, option):
+    status, printed, said = command(name, "x", f"{option}=y")
+    assert (status, printed) == (2, "")
+    assert FORMER[option] in said
 
 
 def test_lists_and_describes_every_metric(command):
