@@ -182,6 +182,8 @@ def _outcome(words, inputs):
 
 def _content(file):
     """Return the lines of a small table; other files have times, or are for browsers."""
+    if file.name == "per_user.parquet":
+        return pd.read_parquet(file).head(20).to_csv(index=False).splitlines()
     is_table = file.suffix == ".csv" and file.name != "table.csv"
     return file.read_text().splitlines()[:20] if is_table else None
 
