@@ -30,7 +30,7 @@ SYMBOLS = (
 FORMER = {
     "--item-names": "Evaluation.explain in Python shows the list of a user",
     "--keep": "use --events",
-    "--users": "users whom all results have are compared, and a note counts the others",
+    "--users": "results are compared on the users that they share, and a note counts the others",
     "--watch": "repeat the command with a timer; it scores only new and changed checkpoints",
 }
 

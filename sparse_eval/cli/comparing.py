@@ -189,10 +189,9 @@ def report(
     paths = [_parse_argument(word)[1] for word in results]
     check_inputs_are_kept([history, *paths], [out])
     saved = _load(results)
-    evaluations: Any = saved.evaluations  # write_report raises for a cross-validation
     with step("report") as done:
         page = write_report(
-            evaluations,
+            saved.evaluations,
             out,
             title=title,
             **pairing.arguments(saved.first),

@@ -131,7 +131,7 @@ ItemColumn: TypeAlias = Annotated[str | None, option(help="Column of items. [rec
 Metrics: TypeAlias = Annotated[list[str] | None, option("--metric", "-m")]
 
 AllowSeen: TypeAlias = Annotated[
-    bool, option(help="What users have seen may be recommended again, and is a candidate.")
+    bool, option(help="Seen items are candidates and may be recommended again.")
 ]
 
 #: A folder for an evaluation.

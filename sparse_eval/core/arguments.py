@@ -23,8 +23,8 @@ _LENGTH = {
 }
 _PROTOCOL = {"metrics": "se.Protocol(metrics, filter_seen={!r}) as metrics"}
 
-#: Arguments of other libraries. For each, arguments of this package, and what to give if a function
-#: has this argument; {0!r} is the value.
+#: Arguments of other libraries, and former ones of this package. For each, arguments of this
+#: package, and what to give if a function has this argument; {0!r} is the value.
 SPELLINGS = {
     **dict.fromkeys(("K", "N", "cutoff", "topk", "k"), _LENGTH),
     **dict.fromkeys(("filter_already_liked_items", "filter_seen"), _PROTOCOL),
@@ -42,7 +42,7 @@ SPELLINGS = {
     "curves": {"left_out": "the table to pandas, as in table['ndcg@10'].plot()"},
     "item_names": {"left_out": "it to Evaluation.explain, which shows the list of a user"},
     "how": {"evaluations": "evaluations of the same users, or see left_out of the comparison"},
-    "table": {"about": "ev.save(folder) for Parquet, and ev.per_user.to_csv(path) for CSV"},
+    "table": {"about": "only a folder, for Parquet; ev.per_user.to_csv(path) writes CSV"},
 }
 
 

@@ -454,7 +454,7 @@ def _read_dealt(path: Path) -> pa.Table:
 
     if not path.exists():
         raise InvalidFileError(
-            "the client distributed rows to this file, which this worker does not see. Sort both "
+            "this worker cannot find the file, to which the calling process wrote rows. Sort both "
             "tables by user, or set TMPDIR to a folder that all machines share",
             path,
         )

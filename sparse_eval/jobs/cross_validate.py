@@ -403,8 +403,8 @@ class CrossValidation:
         (1 / K + n_test / n_train) * S²
 
     as folds share training data [1]_, and the degrees of freedom of Student's t are K − 1. n_test /
-    n_train is the number of validation pairs by the number of training pairs, averaged over folds.
-    A fold in which a metric is not defined is left out of this metric.
+    n_train is the number of validation pairs divided by the number of training pairs, averaged over
+    folds. A fold in which a metric is not defined is left out of this metric.
 
     Attributes
     ----------

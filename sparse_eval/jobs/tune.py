@@ -263,7 +263,7 @@ def read_space(
         return distributions, min(n_trials or size, size)
     if n_trials is None:
         raise InvalidDataError(
-            "a range or a sampler has any number of trials; set their number with n_trials=",
+            "a range or a sampler needs a number of trials; set it with n_trials=, such as 20",
             argument="n_trials",
         )
     return distributions, n_trials
@@ -369,7 +369,7 @@ class Tuning(NamedTuple):
 
 
 class _Stopped(BaseException):
-    """Raised in a trial from what ends the search, for which Optuna would record a failed trial.
+    """Wraps an exception that ends the search, which Optuna would record as a failed trial.
 
     So the trial is left as by a process that is killed, and `GridSampler` repeats it.
     """

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from .conventions import Convention
     from .plan import View, Weights
 
-#: Lists or relevance.
-
 
 @dataclass(frozen=True)
 class Lists:

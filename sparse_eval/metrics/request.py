@@ -142,7 +142,7 @@ _GIVEN = {
 
 
 class Traits(NamedTuple):
-    """What the numbers of a metric mean, which is saved with them.
+    """Properties of a metric that are saved with its values.
 
     Attributes
     ----------
@@ -313,7 +313,7 @@ class Request:
 
     @cached_property
     def traits(self) -> tuple[Traits, ...]:
-        """What the numbers of each metric mean."""
+        """The traits of each metric."""
         return self.saved_traits or tuple(map(Traits.of, self.plans))
 
     @cached_property

@@ -69,7 +69,7 @@ def short_names(names: Iterable[str]) -> list[str]:
 
 
 def _length_of_common_words(lines: list[str], kept: int) -> int:
-    """Return how many characters the words have that all lines begin with, less the last ones."""
+    """Return the length of the leading words that all lines share, without the last `kept`."""
     common = commonprefix(lines)  # noqa: RUF071 - names need not be paths
     words = re.findall(r"[^-_/,;:|=\s]*[-_/,;:|=\s]+", common)
     return len("".join(words[: max(len(words) - kept, 0)]))
