@@ -462,7 +462,7 @@ class _Objective:
                 "best": best is not None and trial.number == best.number,
                 "status": _STATUS[trial.state.name],
                 "error": trial.user_attrs.get("error", ""),
-                "seconds": trial.duration and round(trial.duration.total_seconds(), 1),
+                "seconds": trial.duration and trial.duration.total_seconds(),
             }
             for trial in trials
         ]

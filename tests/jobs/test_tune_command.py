@@ -113,9 +113,9 @@ def test_fails_if_every_trial_does(command, log, tmp_path):
 
 def test_refuses_before_it_reads(command, tmp_path):
     for words, message in (
-        ("--factors 8,many", "--factors: expected a whole number, several as in 10,20,40"),
-        ("--alpha 1:100", "set the number of trials with --trials"),
-        ("--monitor mrr@3", "--monitor is 'mrr@3', which is not among the metrics"),
+        ("--factors 8,many", "factors: expected a whole number, several as in 10,20,40"),
+        ("--alpha 1:100", "(option --trials)"),
+        ("--monitor mrr@3", "monitor is 'mrr@3', which is not among the metrics"),
     ):
         line = ("tune", tmp_path / "missing.csv", "--out", tmp_path / "o", *words.split())
         status, printed, said = command(*line)

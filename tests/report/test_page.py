@@ -411,7 +411,7 @@ def test_segments_and_margins_have_tests_and_notes(models, read):
     names = ["ndcg@10", "recall@10", "mrr@10"]
     options = {"margin": {"ndcg@10": "1%", "recall@10": 0.5}, "test": "wilcoxon"}
     reader = read(models, names, by=by, **options)
-    without = int(models["good"].counted[100:].sum())
+    without = int(models["good"]._values.counted[100:].sum())
     rows = se.compare(models, "ndcg@10", by=by).table
     row = rows[(rows["segment"] == "paid") & (rows["b"] == "fair")].iloc[0]
     for expected in (
