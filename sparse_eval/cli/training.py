@@ -455,7 +455,7 @@ def tune(
         done(counted(len(tuning.trials), "trial"))
     rows, ev = records(tuning.trials), tuning.test
     result = {"best": tuning.best, "test": None if ev is None else ev.to_dict()}
-    printing.table(tuning.trials.round({"seconds": 1}), [*rows, result], {"trials": rows, **result})
+    printing.table(tuning.trials, [*rows, result], {"trials": rows, **result})
     if printing.for_people and ev is not None:
         echo()
         printing.evaluation(ev, None)
