@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable
 from importlib.metadata import version
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -26,12 +27,14 @@ SYMBOLS = (
     "n: relevant items of the user; C: candidate items of the user; N: items of the catalogue"
 )
 
-#: Former options, and what replaces them.
+#: Former options of commands, and what replaces them.
+_SHARED = "results are compared on the users that they share, and a note counts the others"
 FORMER = {
-    "--item-names": "Evaluation.explain in Python shows the list of a user",
-    "--keep": "use --events",
-    "--users": "results are compared on the users that they share, and a note counts the others",
-    "--watch": "repeat the command with a timer; it scores only new and changed checkpoints",
+    ("compare", "--users"): _SHARED,
+    ("report", "--users"): _SHARED,
+    ("report", "--item-names"): "Evaluation.explain in Python shows the list of a user",
+    ("score", "--watch"): "repeat the command with a timer; it scores only changed checkpoints",
+    ("split", "--keep"): "use --events",
 }
 
 
@@ -137,10 +140,10 @@ class _Command(TyperCommand):
     """A command that shows what replaces a former option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        known = {name for option in self.params for name in option.opts}
-        for former, instead in FORMER.items():
-            if former not in known and former in (word.partition("=")[0] for word in args):
-                raise InvalidDataError(f"{self.name} has no option {former} any more; {instead}")
+        typed = {word.partition("=")[0] for word in takewhile("--".__ne__, args)}
+        for (name, option), instead in FORMER.items():
+            if name == self.name and option in typed:
+                raise InvalidDataError(f"{name} has no option {option} any more; {instead}")
         return super().parse_args(ctx, args)
 
 

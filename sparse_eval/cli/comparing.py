@@ -205,6 +205,7 @@ def report(
 
 def _load(words: list[str]) -> SavedResults:
     """Load results; those in a folder that cannot be read are reported and left out."""
+    from ..jobs.cross_validate import JOB
     from ..jobs.sweep import saved_evaluations
     from ..results import Evaluation
     from ..results.saving import SUMMARY
@@ -214,6 +215,12 @@ def _load(words: list[str]) -> SavedResults:
     left_out, lacks_last = {}, False
     with step("read") as done:
         for name, path in named:
+            if (path / f"{JOB}.jsonl").exists():
+                raise InvalidFileError(
+                    "is the folder of a cross-validation: call sparse_eval.cross_validate with the "
+                    "same arguments, and use its compare() and table",
+                    path,
+                )
             is_one = not path.is_dir() or (path / SUMMARY).exists()
             found = [path] if is_one else sorted(path.glob(f"*/{SUMMARY}"))
             if not is_one:

@@ -36,12 +36,12 @@ SPELLINGS = {
     "test_size": {"fraction": "fraction={!r}"},
     "n_splits": {"k": "k={!r}", "splits": "splits={!r}"},
     "n_jobs": {"num_threads": "num_threads={!r}"},
-    "test": {"space": "it in train=: se.Holdout.from_frames(train, validation, test=test)"},
+    "test": {"space": "a Holdout as train: se.Holdout(train, validation, users, items, test=test)"},
     "n_factors": {"factors": "factors={!r}"},
     "alpha": {"level": "level=, which is 1 − alpha"},
     "curves": {"left_out": "the table to pandas, as in table['ndcg@10'].plot()"},
     "item_names": {"left_out": "it to Evaluation.explain, which shows the list of a user"},
-    "how": {"evaluations": "evaluations of the same users, or see left_out of the comparison"},
+    "how": {"evaluations": "nothing, and check left_out: the users that all have are compared"},
     "table": {"about": "only a folder, for Parquet; ev.per_user.to_csv(path) writes CSV"},
 }
 

@@ -175,6 +175,7 @@ def cross_validate(
     execution = Execution("totals", memory, client, num_threads, False)
     settings = {  # what determines the numbers, but for the folds and the models
         "versions": library_versions() | {"numbers": NUMBERS_VERSION},
+        "values": "means",  # earlier versions saved evaluations
         "metrics": sorted(request.names),
         "convention": request.rules,
         "seen": request.seen,
@@ -428,11 +429,12 @@ class CrossValidation:
        2003, pp. 239-281. doi:10.1023/A:1024068626366
     """
 
-    per_user = _Removed("table, which has the means of each run")
-    select = _Removed("table, and the models that you pass to cross_validate")
-    folds = _Removed("table, which has the sizes of each fold")
-    n_seeds = _Removed("table, which has the seeds")
+    folds = _Removed("cv.table, which has the sizes of each fold")
+    left_out = notes = _Removed("the table of cv.compare()")
     load = _Removed("cross_validate with the same arguments, which reads finished runs from out")
+    n_seeds = _Removed('cv.table.groupby(["model", "fold"]).size()')
+    per_user = _Removed("evaluate_model for each fold of se.split.k_fold, whose per_user has them")
+    select = _Removed("the models that you pass to cross_validate")
 
     def __init__(self, table: pd.DataFrame, request: Request) -> None:
         self.table, self.request = table, request

@@ -185,7 +185,7 @@ def tune(
     >>> result.test["ndcg@10"] == se.evaluate_model(model, whole, "ndcg@10")["ndcg@10"]
     True
     """
-    distributions, n_trials = read_space(space or {}, n_trials, sampler)
+    distributions, n_trials = read_space(space or {}, n_trials, sampler, pruner)
     from optuna.pruners import MedianPruner
 
     check_whole("seed", seed, 0)
@@ -230,7 +230,10 @@ def tune(
 
 
 def read_space(
-    space: Mapping[str, Searched], n_trials: int | None, sampler: BaseSampler | None = None
+    space: Mapping[str, Searched],
+    n_trials: int | None,
+    sampler: BaseSampler | None = None,
+    pruner: BasePruner | None = None,
 ) -> tuple[dict[str, BaseDistribution], int]:
     """Return the distribution of each parameter, and the number of trials.
 
@@ -242,13 +245,19 @@ def read_space(
         If Optuna is not installed.
     """
     try:
+        from optuna.pruners import BasePruner
         from optuna.samplers import BaseSampler
     except ImportError:
         raise MissingExtraError('tune needs Optuna: pip install "sparse_eval[tune]"') from None
     if not isinstance(sampler, BaseSampler | None):
         raise InvalidDataError(
             f"sampler is {sampler!r}; expected a sampler of Optuna, such as "
-            "optuna.samplers.RandomSampler(seed=0)"
+            "optuna.samplers.RandomSampler(seed=0). The default for ranges is TPESampler"
+        )
+    if not isinstance(pruner, BasePruner | None):
+        raise InvalidDataError(
+            f"pruner is {pruner!r}; expected a pruner of Optuna, such as "
+            "optuna.pruners.MedianPruner()"
         )
     for name in space:
         if name not in PARAMETERS:

@@ -33,7 +33,7 @@ __all__ = ["by_cutoff", "distribution", "losers"]
 
 #: The calls that replace former names.
 _INSTEAD = {
-    "by_group": "se.compare(evs, by=segments).table, or ev.by('popularity')",
+    "by_group": "se.compare(evs, by=segments).table, or ev.by(segments)",
     "concentration": "the metrics coverage@10 and gini@10",
     "differences": "se.compare(evs).table",
     "learning_curve": "callback.history['ndcg@10'].plot()",

@@ -52,14 +52,17 @@ if TYPE_CHECKING:
     from .parts import Retrieval, UserValues
     from .segments import ItemNames, UserSegments
 
+_IN_PER_USER = "per_user.parquet in the folder of ev.save(folder), column"
+_IN_SUMMARY = "summary.json in the folder of ev.save(folder), where traits of each metric have"
+
 #: What replaces former attributes.
 _INSTEAD = {
     "compare": 'se.compare({"a": ev, "b": other})',
     "convention": "ev.request.convention.name",
     "columns": "ev.per_user",
-    "counted": "ev.per_user.notna()",
-    "higher_is_better": "ev.save(folder), whose summary.json has it for each metric",
-    "is_per_user": "name in ev.per_user",
+    "counted": f"{_IN_PER_USER} 'evaluated'",
+    "higher_is_better": f"{_IN_SUMMARY} 'higher_is_better'",
+    "is_per_user": f"{_IN_SUMMARY} 'per_user'",
     "metrics": "ev.request.metrics",
     "n_users_of": 'ev.summary()["n_users"]',
     "no_relevant": "ev.request.no_relevant",
@@ -83,10 +86,11 @@ _INSTEAD = {
             "propensities",
         )
     },
-    **dict.fromkeys(
-        ("fingerprints", "n_relevant", "n_seen"),
-        "the columns of the table of users that ev.save(folder) writes",
-    ),
+    "fingerprints": f"{_IN_PER_USER} 'fingerprint'",
+    "n_relevant": f"{_IN_PER_USER} 'relevant'",
+    "n_seen": f"{_IN_PER_USER} 'seen'",
+    **dict.fromkeys(("all_users", "evaluated_users"), "ev.per_user.index"),
+    **dict.fromkeys(("has_lists", "has_values"), "ev.rankings or ev.per_user, and handle errors"),
 }
 
 

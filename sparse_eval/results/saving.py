@@ -257,8 +257,8 @@ def read_summary(path: Path) -> dict[str, Any]:
     )
     if content["schema"] != SCHEMA:
         raise InvalidFileError(
-            f"was written by sparse_eval {content['sparse_eval']}, in a format that this version "
-            "cannot read. Read it with that version, or save the evaluation again",
+            "was written in another version of the format, which this package cannot read; "
+            "evaluate again, and save that",
             path,
         )
     for key, kind in _TYPES.items():

@@ -1,5 +1,7 @@
 """Test how commands read interactions, and what they report about it."""
 
+import re
+
 import pytest
 from command_calls import masked
 

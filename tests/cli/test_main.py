@@ -306,14 +306,11 @@ def test_output_in_an_encoding_that_lacks_a_letter():
     assert done.stderr.endswith("; set PYTHONIOENCODING=utf-8\n")
 
 
-@pytest.mark.parametrize(
-    ("name", "option"),
-    [("report", "--item-names"), ("split", "--keep"), ("compare", "--users"), ("score", "--watch")],
-)
+@pytest.mark.parametrize(("name", "option"), FORMER)
 def test_former_options_show_what_replaces_them(command, name, option):
     status, printed, said = command(name, "x", f"{option}=y")
     assert (status, printed) == (2, "")
-    assert FORMER[option] in said
+    assert FORMER[name, option] in said
 
 
 def test_lists_and_describes_every_metric(command):

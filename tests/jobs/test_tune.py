@@ -350,6 +350,7 @@ def test_refuses_options_and_data_before_anything_is_written(parts, tmp_path):
         (parts, {"alpha": "1:2", "n_trials": 1.5}),
         (parts, {"sampler": RandomSampler()}),
         (parts, {"sampler": "random", "n_trials": 2}),
+        (parts, {"pruner": "median"}),
         (parts, {"seed": -1}),
         (empty, {"tested": False}),
         ((se.Holdout(whole.train, whole.validation.csr * 0), part), {}),

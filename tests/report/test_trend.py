@@ -56,7 +56,7 @@ def test_the_last_night_is_worse(history, tmp_path):
     assert "nDCG@10 is worse than the night before:" in text_of(html)
     assert "&lt;b&gt;poor&lt;/b&gt;" in html
     page = se.write_report(EVS, tmp_path / "r.html", "ndcg@10", history=history)
-    assert "history, nDCG@10 is worse than the night before." in text_of(page.read_text("utf-8"))
+    assert "history, nDCG@10 is worse than on the night before." in text_of(page.read_text("utf-8"))
 
 
 def test_nights_that_do_not_compare(tmp_path):

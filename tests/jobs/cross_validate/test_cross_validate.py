@@ -182,7 +182,7 @@ def test_a_failure_says_where_it_was():
 
 
 def test_former_attributes_show_what_to_use(cv):
-    for former in ("per_user", "select", "folds", "n_seeds", "load"):
+    for former in ("per_user", "select", "folds", "n_seeds", "load", "notes"):
         for owner in (cv, se.CrossValidation):
             with raises(AttributeError):
                 getattr(owner, former)
