@@ -256,9 +256,9 @@ def in_a_process(*words, **options):
 
 
 @pytest.mark.long
-def test_runs_without_a_terminal():
+def test_runs_without_a_terminal(tmp_path):
     words = ("demo", "--users", "50", "--items", "40", *SMALL, "--format", "json")
-    done = in_a_process(*words, env={"TERM": "dumb"})
+    done = in_a_process(*words, env={"TERM": "dumb"}, cwd=tmp_path)
     assert done.returncode == 0
     assert np.isfinite(json.loads(done.stdout)["metrics"]["ndcg@10"]["mean"])
     assert "it/s" not in done.stderr  # no progress bar without a terminal
