@@ -50,7 +50,7 @@ from ..models.identifiers import (
     warn_of_other_data,
 )
 from ..models.inputs import split_arguments
-from ..results.saving import SUMMARY, read_summary, remove_saved
+from ..results.saving import SUMMARY, read_summary, remove_saved, savable_of
 from .ledger import INPUTS, LINE, TABLE, Ledger
 from .scoring import Scoring, best_of, parse_monitored
 
@@ -272,7 +272,7 @@ def score_task(shared: tuple[Scoring, Execution, Mapping[str, Row]], path: Path)
             doubts.append(warn_of_numbers)
         if has_other_data(model, scoring.matrix):
             doubts.append(warn_of_other_data)
-        savable = ev._savable() if saves else None
+        savable = savable_of(ev) if saves else None
         metrics = {scoring.names[name]: plain(mean) for name, mean in ev.mean().items()}
         parameters = {name: plain(value) for name, value in checkpoint.parameters.items()}
         row |= {"status": "ok", "metrics": metrics, "parameters": parameters}
@@ -352,18 +352,11 @@ class Table:
         slot, row = path_of(path), scored.row | {"file": shown(path)}
         before = self.ledger.rows.get(slot, {})
         if self._save and row["status"] == "ok":
-            alike = {}
-            if scored.savable is None:
-                alike = {
-                    one["slot"]: savable
-                    for one in self.ledger.results
-                    if one["sha256"] == row["sha256"]
-                    and (savable := self.ledger.savable(one)) is not None
-                }
-            savable = scored.savable or next(iter(alike.values()), None)
-            if slot in alike:
+            alike = [one for one in self.ledger.results if one["sha256"] == row["sha256"]]
+            stored = (self.ledger.savable(one) for one in alike)  # reads no more than it has to
+            if scored.savable is None and before in alike and self.ledger.savable(before):
                 row["saved"] = before["saved"]
-            elif savable is None:
+            elif (savable := scored.savable or next(filter(None, stored), None)) is None:
                 self.scored.pop(row["sha256"], None)
                 return False
             else:

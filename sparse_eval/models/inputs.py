@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import added, training_csr
+from ..core.csr import training_csr
 from ..core.hashing import digest_csr
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, InvalidMetricError
@@ -280,12 +280,6 @@ def match_items(model: Model, train: LabelledMatrix, name: str = "train") -> Any
     n_items, columns, _ = _match_axis(1, model, train, nothing, (name, "validation"), *labels)
     matrix = moved(train.csr, Place(None, None, train.shape[0]), columns)
     return within(matrix, train.shape[0], n_items)
-
-
-def add_sides(sides: Sides) -> LabelledMatrix:
-    """Return training data and held-out items together, explicit zeros included."""
-    matrix = added(sides.train, sides.relevance.to_csr())
-    return LabelledMatrix.of(matrix, sides.users, sides.items)
 
 
 def _match_axis(

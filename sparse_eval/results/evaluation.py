@@ -30,7 +30,7 @@ from .intervals import (
     rests_on_few,
 )
 from .parts import Part, distinct_parts, merge_parts
-from .saving import Savable, SavedNumber, load, savable_of, save
+from .saving import SavedNumber, load, savable_of, save
 from .scores import COLUMNS, Scores, few_users, show
 from .segments import break_down, deviation_between, with_names
 
@@ -777,12 +777,8 @@ class Evaluation(Evaluated):
             If a file cannot be written.
         """
         path = as_path(folder)
-        save(path, self._savable(), about)
+        save(path, savable_of(self), about)
         return path
-
-    def _savable(self) -> Savable:
-        """Return the content that `save` writes; it can be sent between processes."""
-        return savable_of(self)
 
     @classmethod
     def load(cls, path: PathLike) -> Evaluation:
