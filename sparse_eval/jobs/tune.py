@@ -101,7 +101,8 @@ def tune(
     ----------
     train : as for `train_als`, or Holdout
         ``tune(holdout, metrics)`` uses the parts of a `Holdout`, its test part included. If you
-        have the parts already, ``Holdout.from_frames(train, validation, test=test)`` makes one.
+        have the parts already, ``Holdout(train, validation, test=test)`` makes one of matrices, and
+        `Holdout.from_frames` of frames.
     validation : as `train`, or Relevance
         The held-out gains for comparing trials, matched by id, or padded without ids.
     metrics : str, Metric, iterable of them, or Protocol
