@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 import sys
 import warnings
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -20,6 +24,12 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
         frame = frame.f_back
         level += 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def no_attribute(owner: str, name: str, instead: Mapping[str, str]) -> AttributeError:
+    """Return the error about an attribute, with the call that replaces a former one."""
+    use = f"; use {instead[name]}" if name in instead else ""
+    return AttributeError(f"{owner} has no attribute {name!r}{use}")
 
 
 def printable(text: str) -> str:

@@ -1,5 +1,6 @@
 """Interactions of users with items: loaded from files, split, or synthetic."""
 
+from ..core.messages import no_attribute
 from ..inputs.cells import UNDATED
 from ..inputs.columns import GuessWarning
 from ..inputs.tables import SkippedLinesWarning
@@ -22,16 +23,15 @@ __all__ = [
 
 #: The calls that replace former names.
 _INSTEAD = {
-    "FORMATS": "datasets.load(path, format=…), whose documentation lists the formats",
-    "guess_format": "datasets.load(path), which raises an error if the name shows no format",
-    "load_csv": "datasets.load(path, format='csv')",
-    "load_frame": "Interactions.from_frame(df)",
-    "load_npz": "datasets.load(path, format='npz')",
-    "load_parquet": "datasets.load(path, format='parquet')",
-    "load_parts": "Holdout.from_frames(train, validation)",
+    "FORMATS": "se.datasets.load(path, format=…), whose documentation lists the formats",
+    "guess_format": "se.datasets.load(path), which raises an error if the name shows no format",
+    "load_csv": "se.datasets.load(path, format='csv')",
+    "load_frame": "se.Interactions.from_frame(df)",
+    "load_npz": "se.datasets.load(path, format='npz')",
+    "load_parquet": "se.datasets.load(path, format='parquet')",
+    "load_parts": "se.Holdout.from_frames(train, validation)",
 }
 
 
 def __getattr__(name: str) -> object:
-    instead = f"; use se.{_INSTEAD[name]}" if name in _INSTEAD else ""
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{instead}")
+    raise no_attribute(f"module {__name__!r}", name, _INSTEAD)

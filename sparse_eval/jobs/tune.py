@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from ..core.arguments import check_whole, show_spelling
 from ..core.files import locked_folder, make_folder, replacing
 from ..core.formatting import text_of_frame
+from ..core.messages import no_attribute
 from ..core.progress import progress_bar
 from ..datasets.split.holdout import Holdout
 from ..errors import (
@@ -366,8 +367,7 @@ class Tuning(NamedTuple):
     study: optuna.Study
 
     def __getattr__(self, name: str) -> object:
-        instead = f"; use {_INSTEAD[name]}" if name in _INSTEAD else ""
-        raise AttributeError(f"Tuning has no attribute {name!r}{instead}")
+        raise no_attribute("Tuning", name, _INSTEAD)
 
     def __repr__(self) -> str:
         test = "" if self.test is None else f"\n\ntest of the best trial\n{self.test}"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.arrays import describe
+from ..core.messages import no_attribute
 from ..errors import InvalidDataError, MissingExtraError
 from ..results.distribution import paired
 from ..results.shared import named_evaluations
@@ -53,8 +54,7 @@ _SIDE_BY_SIDE = 16
 
 
 def __getattr__(name: str) -> object:
-    instead = f"; use {_INSTEAD[name]}" if name in _INSTEAD else ""
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{instead}")
+    raise no_attribute(f"module {__name__!r}", name, _INSTEAD)
 
 
 def by_cutoff(evaluations: Evaluations, name: str, *, ax: Axes | None = None) -> Axes:

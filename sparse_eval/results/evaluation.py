@@ -12,7 +12,7 @@ import numpy as np
 from ..core.arguments import check_fraction, check_number, show_spelling
 from ..core.arrays import describe
 from ..core.files import as_input, as_path
-from ..core.messages import warn
+from ..core.messages import no_attribute, warn
 from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.axes import Axis
 from ..inputs.candidates import mark_seen
@@ -107,8 +107,7 @@ class Evaluated(Scores):
     if not TYPE_CHECKING:  # type checkers would accept any attribute
 
         def __getattr__(self, name: str) -> NoReturn:
-            instead = f"; use {_INSTEAD[name]}" if name in _INSTEAD else ""
-            raise AttributeError(f"'Evaluation' object has no attribute {name!r}{instead}")
+            raise no_attribute("'Evaluation' object", name, _INSTEAD)
 
     def _check_counted(self) -> None:
         """Raise if no user counts: only together with other users has this block numbers."""
