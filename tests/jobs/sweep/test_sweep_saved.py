@@ -74,6 +74,17 @@ def test_evaluations_follow_the_content_of_a_file(folder, data, evs, scored):
     assert table["status"].tolist() == ["ok"] * len(table)
 
 
+def test_a_lost_evaluation_is_made_from_an_equal_one(folder, data, evs, scored):
+    shutil.copy(folder / "als-4.npz", folder / "copy.npz")
+    se.sweep(folder, *data, out=evs, save=True)
+    shutil.rmtree(evs / "als-4")
+    scored.clear()
+    se.sweep(folder, *data, out=evs, save=True)
+    found = load_all(evs)
+    assert scored == []
+    assert found["als-4"].mean() == found["copy"].mean()
+
+
 @pytest.mark.filterwarnings("ignore:.*was trained on pairs that are not in train")  # the frames
 def test_evaluations_name_the_folder_of_a_loaded_split(tmp_path):
     clicks = se.datasets.synthetic(n_users=30, n_items=20, seed=0)
