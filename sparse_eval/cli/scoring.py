@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..datasets.split import Holdout
-    from ..evaluation.run import Keep
+    from ..evaluation.execution import Keep
     from ..inputs.axes import Axis
     from ..metrics.request import Protocol
     from ..results import Evaluation
@@ -131,7 +131,7 @@ def score_model(
     In this process, also evaluate the popularity ranking. With `lists`, as for an evaluation to be
     saved, keep whole lists up to the largest cut-off, where ranks would do.
     """
-    from ..evaluation.run import Execution
+    from ..evaluation.execution import Execution
     from ..metrics.request import Request
     from ..models.evaluate import evaluate_request
     from ..models.inputs import training_part

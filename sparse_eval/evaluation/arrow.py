@@ -15,10 +15,10 @@ from ..core.hashing import digest_labels
 from ..errors import InvalidDataError
 from ..inputs.axes import Axis, encode, order_of
 from ..inputs.cells import gains_of, is_text, orders_of
+from ..inputs.data import SideData
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.rows import Rows
-from ..inputs.side_data import SideData
 from .sources import Block, Source
 
 if TYPE_CHECKING:

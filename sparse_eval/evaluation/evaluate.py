@@ -1,13 +1,11 @@
-"""`evaluate`: open lists and relevance of any kind, align them, and choose how to evaluate them.
+"""`evaluate`: open lists and relevance of any kind, and choose the source of their users.
 
-Matrices are evaluated all at once, or in blocks (`MatrixSource`). Tables that need not fit into
-memory have their own sources, in `parquet` and `spark`.
+Inputs in memory are `Data`, in the source `Arrays`. Tables that need not fit into memory have their
+own sources, in `parquet` and `spark`.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,25 +15,19 @@ from ..core.arguments import show_spelling
 from ..errors import InvalidDataError
 from ..inputs.candidates import as_candidates
 from ..inputs.cells import is_list
+from ..inputs.data import Data
 from ..inputs.files import naming
 from ..inputs.item_data import KeyedPropensity, item_inputs
 from ..inputs.labelled import LabelledMatrix, UserRows, check_part, labels_of
-from ..inputs.npy import sliceable_csr
 from ..inputs.paths import Kind, kind_of, open_lists, open_side, open_truth, read_truth
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
-from ..inputs.side_data import SideData, align, match
 from ..inputs.tables import FrameLike, RankingsScan, RelevanceScan, engine_of, open_table
 from ..metrics.request import Request
-from .run import (
-    Execution,
-    evaluate_source,
-    evaluate_whole,
-    is_spark,
-    users_per_block,
-    warn_of_mistakes,
-)
-from .sources import Block, Rows, RowSource, in_block, largest_gain
+from .arrays import Arrays
+from .execution import Execution
+from .loop import evaluate_source, is_spark
+from .mistakes import warn_of_mistakes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +37,7 @@ if TYPE_CHECKING:
     from ..metrics.request import MetricsLike
     from ..results import Evaluation
     from .arrow import TableSource
-    from .run import Keep
+    from .execution import Keep
     from .runners import ClientLike
 
 #: Recommendations that `evaluate` accepts.
@@ -225,37 +217,11 @@ def evaluate(
             known = relevance if isinstance(relevance, Relevance) else None
             rankings = open_side(rankings, ties, known)
             rankings = _made(rankings, predictions, Rankings.from_positions)
-    if evaluation is None and execution.whole:
-        block = _block_of_all(rankings, relevance, inputs)
-        evaluation = evaluate_whole(request, execution, lambda: block)
-    elif evaluation is None:
-        source = MatrixSource(request, execution, rankings, relevance, inputs)
-        evaluation = evaluate_source(request, execution, source)
+    if evaluation is None:
+        data = Data.of_lists(rankings, relevance, inputs, whole=execution.whole)
+        evaluation = evaluate_source(request, execution, Arrays(request, execution, data))
     warn_of_mistakes(evaluation)
     return evaluation
-
-
-def _block_of_all(rankings: Any, relevance: Any, inputs: dict[str, Any]) -> Block:
-    """Return all users' lists and relevant items, with the same rows and columns."""
-    rankings, relevance = _checked(rankings, relevance)
-    if (
-        rankings.users is rankings.items_index is relevance.users is relevance.items_index is None
-        and rankings.shape == relevance.shape
-        and not (inputs or rankings.relevant_last)
-    ):
-        return Block(0, rankings, relevance, SideData(rankings.shape[1]))
-    users, items = match(rankings, relevance)
-    rankings, relevance = align(rankings, relevance, users, items)
-    return Block(0, rankings, relevance, SideData.of(users, items, **inputs))
-
-
-def _checked(rankings: Any, relevance: Any) -> tuple[Rankings, Relevance]:
-    """Return both sides as `Rankings` and `Relevance`, which check matrices."""
-    if not isinstance(rankings, Rankings):
-        rankings = Rankings.from_positions(rankings)
-    if not isinstance(relevance, Relevance):
-        relevance = Relevance.from_csr(relevance)
-    return rankings, relevance
 
 
 def _made(side: Any, given: Any, make: Callable[[Any], Any]) -> Any:
@@ -328,50 +294,3 @@ def _engine(scan: RankingsScan | RelevanceScan) -> str | None:
     # Names of folders have columns that only the reader of whole tables adds.
     in_folders = any(name not in part.names for part in opened.parts for name in columns.values())
     return "memory" if in_folders or is_list(opened.type_of(columns["item"])) else "parquet"
-
-
-def load_rows(side_data: SideData, task: Rows) -> Block:
-    """Check both sides of some rows, and add the side data of these users."""
-    rankings, relevance = task.sides["rankings"], task.sides["relevance"]
-    with in_block(task.first):
-        rankings, relevance = _checked(rankings, relevance)
-    rankings, relevance = align(rankings, relevance, *match(rankings, relevance))
-    return Block(task.first, rankings, relevance, side_data.of_users(task.first, task.last))
-
-
-class MatrixSource(RowSource):
-    """Two matrices of users × items, cut into blocks that fit into a budget or that workers share.
-
-    Parameters
-    ----------
-    request : Request
-    execution : Execution
-    rankings : Rankings or SparseInput
-    relevance : Relevance or SparseInput
-    inputs : dict
-        The arguments of `SideData.of`.
-    """
-
-    def __init__(
-        self,
-        request: Request,
-        execution: Execution,
-        rankings: Any,
-        relevance: Any,
-        inputs: dict[str, Any],
-    ) -> None:
-        self.references = {}
-        if not isinstance(rankings, Rankings):
-            rankings = sliceable_csr(rankings, "the position matrix", sum_duplicates=False)
-        if not isinstance(relevance, Relevance):
-            relevance = sliceable_csr(relevance, "the validation matrix")
-        users, items = match(rankings, relevance)
-        if isinstance(rankings, Rankings) and isinstance(relevance, Relevance):
-            rankings, relevance = align(rankings, relevance, users, items)
-        self.sides = {"rankings": rankings, "relevance": relevance}
-        self.total = users.size
-        n_entries = sum(int(side.indptr[-1]) for side in self.sides.values())
-        self.n_rows = users_per_block(execution, n_entries, users.size, len(request.metrics))
-        largest = largest_gain(relevance, self.n_rows) if request.needs_largest_gain else None
-        side_data = replace(SideData.of(users, items, **inputs), largest_gain=largest)
-        self.load = partial(load_rows, side_data)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from ..inputs.item_data import KeyedPropensity
     from ..inputs.tables import RankingsScan, RelevanceScan
     from ..metrics.request import Request
-    from .run import Execution
+    from .execution import Execution
     from .sources import Block
 
 #: Bytes that a row takes at the peak of the evaluation of its block: measured, see

@@ -17,7 +17,7 @@ from ..core.hashing import fingerprints
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
 from .axes import Axis
-from .labelled import Place, UserRows, labels_of, moved, places
+from .labelled import UserRows, labels_of
 from .nested import rows_by_user
 from .paths import read_truth
 from .relevance import Relevance
@@ -203,48 +203,6 @@ def _ids_for_all(ids: Any) -> Candidates:
     labels = Axis.of(ids, "items").marked(True)
     items = np.arange(len(labels), dtype=np.int32)
     return Candidates((0, len(labels)), None, items, items_index=labels)
-
-
-def align_candidates(
-    candidates: Candidates,
-    users: Place,
-    items: Place,
-    others: str = "the lists",
-    name: str = "candidates",
-) -> tuple[Candidates, Place]:
-    """Return candidates with the rows and columns of another input, and the places of all items.
-
-    Items that the other input lacks come last; users that it lacks are dropped. Messages call it
-    `others`, and the candidates `name`.
-
-    Raises
-    ------
-    InvalidDataError
-        As from `place`; if there are fewer rows than users; or if it is not clear whether items are
-        numbers or ids.
-    """
-    n_users = candidates.shape[0]
-    rows, columns = places((users, items), candidates, (others, name))
-    labels = None if items.labels is None else columns.labels
-    if columns.places is not None:
-        if candidates.for_all:
-            moved_items = np.sort(columns.places[candidates.items])
-            candidates = replace(candidates, items=as_int32(moved_items))
-        else:
-            matrix = moved(candidates.to_csr(), Place(None, None, n_users), columns)
-            candidates = replace(candidates, items=as_int32(matrix.indices))
-    if not candidates.for_all:
-        if rows.places is not None:
-            candidates = candidates.take(rows.sources(n_users)[: users.size])
-        elif n_users < users.size:
-            raise InvalidDataError(
-                f"candidates has {n_users} rows, and there are {users.size} users. Pass a row for "
-                "each user, or candidates with ids",
-                argument="candidates",
-            )
-        candidates = replace(candidates, users=users.labels)
-    shape = (candidates.shape[0], columns.size)
-    return replace(candidates, shape=shape, items_index=labels), columns._replace(labels=labels)
 
 
 def mark_seen(indptr: Integers, items: Items, seen_indptr: AnyArray, seen_items: Items) -> Booleans:

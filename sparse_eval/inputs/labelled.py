@@ -1,9 +1,9 @@
-"""`LabelledMatrix`, `UserRows`: items by user with labels; `place` matches labels of two sides."""
+"""`LabelledMatrix` and `UserRows`: items by user, with the labels of users and items."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -13,7 +13,6 @@ from ..errors import InvalidDataError
 from .axes import Axis
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Self
 
     from ..core.types import Booleans, Integers, Items, SparseInput
@@ -227,159 +226,3 @@ def check_part(train: object) -> None:
             "train is the validation part of a holdout, so all relevant items would count as seen. "
             "Pass train=holdout.train, and holdout.validation as validation"
         )
-
-
-_SIDES = ("validation", "the predictions")
-
-#: How to add ids to an input without them.
-_REMEDIES = {
-    "the model": "from se.train_als or se.save_model(model, path, users=…, items=…)",
-    "candidates": "such as a mapping, a frame or pandas.Index(ids)",
-}
-
-#: What to pass for numbers that are columns, and for numbers that are ids.
-_COLUMNS_OR_IDS = {
-    **dict.fromkeys(("candidates", "exclude"), ("holdout.items[numbers]", "pandas.Index(numbers)")),
-    "the model": ("a model with the same columns", "se.save_model(model, path, items=ids)"),
-}
-_OTHERWISE = (
-    "se.Rankings.from_topk(numbers, items=holdout.items)",
-    "a frame, or a mapping of users to items",
-)
-
-
-class Place(NamedTuple):
-    """Where the rows or columns of one side go in the other side's order.
-
-    Attributes
-    ----------
-    places : ndarray of int64 or None
-        The place of each; None if they stay.
-    labels : Axis or None
-        The labels of all, the other side's first.
-    size : int
-        The number of all.
-    """
-
-    places: Integers | None
-    labels: Axis | None
-    size: int
-
-    def sources(self, n: int) -> Integers:
-        """Return for each place the row or column (of `n`) that goes there; -1 for none."""
-        rows = np.full(self.size, -1)
-        rows[slice(n) if self.places is None else self.places] = np.arange(n)
-        return rows
-
-
-def place(
-    role: str,
-    known: Axis | None,
-    given: Axis | None,
-    sizes: tuple[int, int],
-    names: tuple[str, str],
-    may_be_ids: bool = False,
-) -> Place:
-    """Match the rows or columns of two sides: by id, or else by number.
-
-    Rows or columns that the other side lacks come last.
-
-    Parameters
-    ----------
-    role : {"users", "items"}
-    known, given : Axis or None
-        The labels of the other side, and the labels to match with them.
-    sizes : tuple of int
-        The numbers of rows or columns of the two. If there are fewer labels than `sizes` has, there
-        are none for what comes behind.
-    names : tuple of str
-        What messages call the two.
-    may_be_ids : bool
-        Whether the numbers of the second side may be ids, see `UserRows.may_be_ids`.
-
-    Raises
-    ------
-    InvalidDataError
-        If one side was numbered from ids and the other has none. If the numbers of items may be
-        columns or ids, or exceed the labels. If ids are text on only one side, so none can match.
-    """
-    if known is None or given is None:
-        labels, numbered, labelled = (given, *names) if known is None else (known, *names[::-1])
-        if labels is not None and labels.by_id and min(sizes):
-            remedy = _REMEDIES.get(
-                numbered, "such as a frame, Interactions, or users=… and items=…"
-            )
-            raise InvalidDataError(
-                f"{labelled} has ids of {role} ({labels[0]!r}, …) but {numbered} has none, so they "
-                f"cannot be matched. Pass {numbered} with ids, {remedy}, or pass both as matrices "
-                "with the same row and column order"
-            )
-        if labels is not None and role == "items":
-            n_numbered = sizes[0] if known is None else sizes[1]
-            _check_columns(labels, n_numbered, may_be_ids, numbered, labelled)
-        return Place(None, labels, max(sizes))
-    if known.is_text != given.is_text:
-        known, given = known.as_text(), given.as_text()
-    if given is known or given.equals(known):
-        return Place(None, known, max(sizes))
-    size = max(sizes[0], len(known))
-    places, union = known.union(given)
-    unknown = places >= len(known)
-    if unknown.all() and len(known) and len(given) and known.is_text != given.is_text:
-        raise InvalidDataError(
-            f"no {role} can match, because only one side has text as ids: {names[1]} has "
-            f"{given[0]!r}, …, and {names[0]} has {known[0]!r}, …. Convert one of them"
-        )
-    places[unknown] += size - len(known)
-    labels = union if size == len(known) else known
-    return Place(places, labels, size + int(np.count_nonzero(unknown)))
-
-
-def _check_columns(
-    labels: Axis, n_numbered: int, may_be_ids: bool, numbered: str, labelled: str
-) -> None:
-    """Raise if the numbers of items, from 0 to `n_numbered` − 1, are not the columns of labels."""
-    if not n_numbered:
-        return
-    n_items = len(labels)
-    for_columns, for_ids = _COLUMNS_OR_IDS.get(numbered, _OTHERWISE)
-    if n_numbered > n_items:
-        raise InvalidDataError(
-            f"{numbered} has item number {n_numbered - 1}, but {labelled} has only {n_items} items "
-            f"(columns 0 to {n_items - 1}). If the numbers are ids, pass {for_ids}; otherwise, "
-            "pass columns in this range"
-        )
-    if may_be_ids and labels.is_integer and not labels.equals(Axis.numbers(n_items)):
-        raise InvalidDataError(
-            f"the item numbers of {numbered} may be columns or ids, because the item ids of "
-            f"{labelled} are whole numbers ({labels[0]}, …). If the numbers are columns, pass "
-            f"{for_columns}. If they are ids, pass {for_ids}"
-        )
-
-
-def moved(matrix: Any, rows: Place, columns: Place) -> Any:
-    """Return a CSR with its rows and columns at their places, as it is if they stay."""
-    if rows.places is None and columns.places is None:
-        return matrix
-    coo = matrix.tocoo()
-    row, column = (
-        entries if axis.places is None else axis.places[entries]
-        for axis, entries in ((rows, coo.row), (columns, coo.col))
-    )
-    shape = [
-        size if axis.places is None else axis.size
-        for axis, size in zip((rows, columns), matrix.shape, strict=True)
-    ]
-    return sparse.csr_matrix((coo.data, (row, column)), tuple(shape))
-
-
-def places(
-    known: Iterable[Place], side: Any, names: tuple[str, str] = _SIDES
-) -> tuple[Place, Place]:
-    """Match the users and items of a side with known ones, see `place`."""
-    found = []
-    given = zip(("users", "items"), known, labels_of(side), side.shape, strict=True)
-    may_be_ids = isinstance(side, UserRows) and side.may_be_ids
-    for role, one, labels, size in given:
-        found.append(place(role, one.labels, labels, (one.size, size), names, may_be_ids))
-    return found[0], found[1]

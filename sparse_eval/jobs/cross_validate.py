@@ -28,7 +28,7 @@ from ..datasets.split import k_fold
 from ..datasets.split.holdout import Holdout
 from ..datasets.times import time_text
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError
-from ..evaluation.run import Execution
+from ..evaluation.execution import Execution
 from ..models.inputs import training_part
 from ..results.decisions import add_verdicts, decide, parse_margins
 from ..results.differences import CORRECTIONS, correct, significance

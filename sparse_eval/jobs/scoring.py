@@ -11,16 +11,17 @@ from ..core.hashing import digest_csr
 from ..core.versions import NUMBERS_VERSION
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, InvalidMetricError
+from ..inputs.alignment import match_split
 from ..inputs.candidates import JUDGED, as_candidates, is_sampled, name_among
 from ..metrics import Metric, parse_metrics
 from ..metrics.request import Request
 from ..models.evaluate import evaluate_request
-from ..models.inputs import digest_of, match_sides, name_of, open_held_out, open_train
+from ..models.inputs import digest_of, name_of, open_held_out, open_train
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ..evaluation.run import Execution
+    from ..evaluation.execution import Execution
     from ..inputs.candidates import Candidates
     from ..inputs.labelled import LabelledMatrix
     from ..inputs.relevance import Relevance
@@ -131,7 +132,7 @@ class Scoring(NamedTuple):
         relevance = open_held_out(validation, role)
         names = name_of("train", train), name_of(role, validation)
         among = None if candidates is None else as_candidates(candidates)
-        sides = match_sides(None, seen, relevance, names, among)
+        sides = match_split(None, seen, relevance, names, among)
         among, digest, kind = sides.candidates, None, None
         if among is not None:
             truth = sides.relevance

@@ -40,7 +40,8 @@ from ..errors import (
     SparseEvalError,
     shown,
 )
-from ..evaluation.run import Execution, is_spark, open_runner
+from ..evaluation.execution import Execution
+from ..evaluation.loop import is_spark, open_runner
 from ..models.accepted import as_model
 from ..models.checkpoints import read_checkpoint
 from ..models.identifiers import (

@@ -29,9 +29,10 @@ from ..errors import (
     SparseEvalError,
     UnsupportedModelError,
 )
-from ..evaluation.run import Execution
+from ..evaluation.execution import Execution
+from ..inputs.alignment import check_size
 from ..inputs.labelled import LabelledMatrix, labels_of
-from ..models.accepted import as_model, check_size, without_zeros
+from ..models.accepted import as_model, without_zeros
 from ..models.checkpoints import check_similarity, read_checkpoint, save_model
 from ..models.identifiers import ids_of, keep_ids, keep_training
 from ..models.inputs import digest_of, open_train, split_arguments

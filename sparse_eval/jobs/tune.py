@@ -27,7 +27,7 @@ from ..errors import (
     SparseEvalError,
     shown,
 )
-from ..evaluation.run import Execution
+from ..evaluation.execution import Execution
 from ..models.checkpoints import saving_model
 from ..models.inputs import load_split, training_part
 from ..results.saving import SUMMARY

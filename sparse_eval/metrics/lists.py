@@ -24,9 +24,9 @@ from .plan import propensities
 if TYPE_CHECKING:
     from ..core.types import Booleans, Floats, Integers, Items
     from ..inputs.candidates import Candidates
+    from ..inputs.data import SideData
     from ..inputs.rankings import Rankings
     from ..inputs.relevance import Relevance
-    from ..inputs.side_data import SideData
     from ..inputs.training import Training
     from .conventions import Convention
     from .plan import View, Weights

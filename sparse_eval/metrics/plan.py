@@ -19,7 +19,7 @@ from .registry import Choice, Number
 
 if TYPE_CHECKING:
     from ..core.types import Floats
-    from ..inputs.side_data import SideData
+    from ..inputs.data import SideData
     from .conventions import Convention
     from .grammar import Metric
     from .registry import Arguments, Definition

@@ -13,7 +13,7 @@ from ..core.arrays import is_array
 from ..core.csr import plain_matrix
 from ..core.files import as_input
 from ..core.messages import warn
-from ..errors import InvalidDataError, UnsupportedModelError
+from ..errors import UnsupportedModelError
 from ..inputs.labelled import labels_of
 from ..inputs.npy import open_array
 from ..retrieval.ranker import check_factors
@@ -145,12 +145,3 @@ def without_zeros(model: object, train: sparse.csr_matrix) -> sparse.csr_matrix:
     if takes_zeros(model) or hasattr(model, "similarity"):
         train.eliminate_zeros()
     return train
-
-
-def check_size(role: str, size: int, expected: int, name: str = "train") -> None:
-    """Raise `InvalidDataError` unless a matrix has as many users or items as a model."""
-    if size != expected:
-        raise InvalidDataError(
-            f"{name} has {size} {role}, but the model has {expected}. Pass the matrix that the "
-            "model was trained on"
-        )

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.arguments import show_spelling
 from ..errors import InvalidMetricError
-from ..evaluation.run import Execution, warn_of_mistakes
+from ..evaluation.execution import Execution
+from ..evaluation.loop import evaluate_source
+from ..evaluation.mistakes import warn_of_mistakes
 from ..inputs.candidates import as_candidates
 from ..inputs.item_data import item_inputs
 from ..metrics.request import Request
 from .inputs import split_arguments
-from .source import ModelSource
+from .source import open_source, rank_by_popularity
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..datasets.split.holdout import Holdout
-    from ..evaluation.run import Keep
+    from ..evaluation.execution import Keep
     from ..evaluation.runners import ClientLike
     from ..inputs.item_data import ItemData
     from ..metrics.request import MetricsLike
@@ -226,13 +228,13 @@ def evaluate_request(
     *,
     warns: bool = True,
 ) -> Evaluation:
-    """Evaluate a parsed request; `warns` is as in `ModelSource`."""
+    """Evaluate a parsed request; `warns` is as in `open_source`."""
     if "candidates" in inputs:
         inputs = inputs | {"candidates": as_candidates(inputs["candidates"])}
-    source = ModelSource(request, execution, model, train, validation, inputs, users, warns=warns)
-    popular = source.by_popularity() if baselines else None
-    evaluation = source.evaluate()
+    source = open_source(request, execution, model, train, validation, inputs, users, warns=warns)
+    popular = rank_by_popularity(source) if baselines else None
+    evaluation = evaluate_source(request, execution, source)
     if popular is not None:
-        evaluation.baselines["popularity"] = popular.evaluate()
+        evaluation.baselines["popularity"] = evaluate_source(request, execution, popular)
     warn_of_mistakes(evaluation)
     return evaluation

@@ -11,10 +11,11 @@ from ..core.arguments import check_number
 from ..core.threads import one_blas_thread, openmp_threads
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, UnsupportedModelError
-from ..inputs.labelled import labels_of, place
-from .accepted import as_model, check_size
-from .identifiers import ids_of, warn_without_ids
-from .inputs import match_items, name_of, open_train
+from ..inputs.alignment import check_size, match_items, place
+from ..inputs.labelled import labels_of
+from .accepted import as_model
+from .identifiers import ids_of, known_to, warn_without_ids
+from .inputs import name_of, open_train
 from .model import Factors
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def fold_in(
     return Factors(factors, opened.factors.item_factors, users, items if known is None else known)
 
 
-def with_new_users(model: ModelLike, parts: Holdout, num_threads: int | None = None) -> Model:
+def with_new_users(model: Model, parts: Holdout, num_threads: int | None = None) -> Model:
     """Return a model with the users that a split folds in.
 
     A neighbour model or item-item matrix is returned unchanged, because it recommends from the
@@ -139,15 +140,15 @@ def with_new_users(model: ModelLike, parts: Holdout, num_threads: int | None = N
     InvalidDataError
         As from `fold_in`, and if there are no ids and other users than the model has.
     """
-    opened = as_model(model)
-    if opened.takes_any_user:
-        return opened
-    if opened.factors is None:
-        raise UnsupportedModelError(opened.unfolded)
+    model.check()
+    if model.takes_any_user:
+        return model
+    if model.factors is None:
+        raise UnsupportedModelError(model.unfolded)
     given: Any = parts.fold_in
-    known = ids_of(opened)[0]
+    known = ids_of(model)[0]
     labels = labels_of(given)[0]
-    own = opened.factors.user_factors
+    own = model.factors.user_factors
     sizes = (len(own), given.shape[0])
     users = place("users", known, labels, sizes, ("the model", "fold_in"))
     if known is None or labels is None:
@@ -159,12 +160,12 @@ def with_new_users(model: ModelLike, parts: Holdout, num_threads: int | None = N
     if own.shape[1] == 1 and len(own) and own[0, 0] != 0 and (own == own[0, 0]).all():
         folded = np.repeat(own[:1], given.shape[0], axis=0)
     else:
-        solver = _solver(opened.factors, None, None)
-        folded = _solve(solver, opened.factors, open_train(given), num_threads)
+        solver = _solver(model.factors, None, None)
+        folded = _solve(solver, model.factors, open_train(given), num_threads)
     factors = np.zeros((users.size, own.shape[1]), np.result_type(own, folded))
     factors[: len(own)] = own
     factors[places[is_new]] = folded[is_new]
-    return opened.with_users(factors, union)
+    return model.with_users(factors, union)
 
 
 def _solver(model: Factors, regularization: float | None, alpha: float | None) -> Any:
@@ -215,7 +216,7 @@ def _solve(
 ) -> AnyArray:
     """Return the factors of the users of a matrix, whose items are matched with the model's."""
     solver.num_threads = openmp_threads(num_threads)
-    matrix = match_items(model, seen, name)
+    matrix = match_items(known_to(model), seen, name)
     n_users = matrix.shape[0]
     factors = np.zeros((n_users, solver.item_factors.shape[1]), solver.dtype)
     with one_blas_thread():  # or sums would depend on the threads

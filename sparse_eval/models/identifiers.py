@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from contextlib import suppress
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..core.csr import canonical_csr, row_numbers
+from ..core.csr import canonical_csr
 from ..core.hashing import digest_arrays, digest_csr, hash_labels, splitmix64
 from ..core.messages import warn
 from ..datasets.interactions import label_array
 from ..errors import InvalidDataError
+from ..inputs.alignment import Known
 from ..inputs.axes import Axis
 from ..inputs.labelled import LabelledMatrix, labels_of
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, Integers
+    from ..core.types import AnyArray
 
 #: Attributes of a model, and arrays of its checkpoint, which implicit makes attributes again when
 #: it loads one.
@@ -45,6 +45,11 @@ def ids_of(model: object, users: Any = None, items: Any = None) -> tuple[Axis | 
     users = getattr(model, USER_IDS, None) if users is None else users
     items = getattr(model, ITEM_IDS, None) if items is None else items
     return _checked(model, users, USER_IDS), _checked(model, items, ITEM_IDS)
+
+
+def known_to(model: Any) -> Known:
+    """Return the users and items of a model from `as_model`."""
+    return Known(*ids_of(model), *model.shape)
 
 
 def _checked(model: object, ids: Any, name: str) -> Axis | None:
@@ -89,42 +94,6 @@ def id_arrays(users: Axis | None, items: Axis | None) -> dict[str, AnyArray]:
         for name, labels in ((USER_IDS, users), (ITEM_IDS, items))
         if labels is not None
     }
-
-
-def rows_of_users(users: Any, labels: Axis | None, n_users: int, who_knows: str) -> Integers:
-    """Return the rows of users among the first `n_users`, by label; all rows for None.
-
-    `who_knows` begins the message about a user who is not among them.
-
-    Raises
-    ------
-    InvalidDataError
-        If a user is not among them, or ids are given and the model has none.
-    """
-    if users is None:
-        return np.arange(n_users)
-    if labels is None:
-        try:
-            return row_numbers(users, "users", n_users, "users")
-        except InvalidDataError as error:
-            raise InvalidDataError(
-                f"{error}; neither the model nor train has ids, so users= must be rows of train. "
-                "To use ids, train with ids, such as Interactions",
-                argument="users",
-            ) from None
-    if isinstance(users, str | bytes) or not isinstance(users, Iterable):
-        raise InvalidDataError(f"users is {users!r}; expected a list of ids, such as [{users!r}]")
-    given = list(users)
-    if given and isinstance(given[0], bool | np.bool_):
-        raise InvalidDataError("users is a mask; pass the ids, such as holdout.users[mask]")
-    rows = labels[:n_users].locate(given)
-    if (rows < 0).any():
-        unknown = given[int((rows < 0).argmax())]
-        example = labels[0] if n_users else "none"
-        raise InvalidDataError(
-            f"{who_knows} no user {unknown!r}; the {n_users} users are {example!r}, …", user=unknown
-        )
-    return rows
 
 
 #: How to add ids to a model.

@@ -75,12 +75,18 @@ class Model:
         """Whether it recommends to any user, from the user's row of the training data."""
         return self.shape[0] is None
 
+    def check(self) -> None:
+        """Raise `InvalidDataError` if its numbers are not valid, unless `as_model` checked them."""
+
     def known(self, n_users: int) -> AnyArray:
         """Return the data of each user: row numbers of `n_users` users if it takes any user."""
         return np.arange(n_users)
 
     def of(self, known: Any) -> Model:
-        """Return the model with other users, without ids, given their part of `known`, or None."""
+        """Return the model with other users, given their part of `known`; None for no users.
+
+        It has no ids.
+        """
         return self
 
     def take(self, rows: Integers) -> Model:
@@ -154,13 +160,17 @@ class Factors(_Factors, Model):
         """The factors."""
         return self
 
+    def check(self) -> None:
+        """Raise `InvalidDataError` if factors are not finite, or differ in width."""
+        check_factors(self.user_factors, self.item_factors)
+
     def known(self, n_users: int) -> AnyArray:
         """Return the factors of each user."""
         return self.user_factors
 
     def of(self, known: Any) -> Factors:
         """Return the same factors of items, without ids, with others of users."""
-        return Factors(known, self.item_factors)
+        return Factors(self.user_factors[:0] if known is None else known, self.item_factors)
 
     def with_users(self, user_factors: AnyArray, user_ids: Any) -> Factors:
         """Return the model with other users, as it was given."""

@@ -17,13 +17,14 @@ from ..core.hashing import hash_labels, uniforms
 from ..core.messages import warn
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, InvalidFileError
+from ..inputs.alignment import match_split
 from ..inputs.axes import Axis
 from ..inputs.candidates import Candidates
 from ..inputs.labelled import labels_of
 from ..inputs.relevance import Relevance
 from ..inputs.training import count_users
 from ..metrics.lists import are_in, eligible_items
-from .inputs import match_sides, name_of, open_held_out, open_train
+from .inputs import name_of, open_held_out, open_train
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,7 +139,7 @@ def sample_negatives(
     if validation is None:
         raise InvalidDataError("validation is missing; pass the held-out items, or a Holdout")
     seen, truth = open_train(train), open_held_out(validation)
-    sides = match_sides(None, seen, truth, names)
+    sides = match_split(None, seen, truth, names)
     relevance = sides.relevance
     n_users = max(sides.train.shape[0], relevance.shape[0])
     n_items = max(sides.train.shape[1], relevance.shape[1])

@@ -12,15 +12,16 @@ from ..core.arguments import check_choice, check_flag, check_whole, show_spellin
 from ..core.messages import warn
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, UnsupportedModelError
-from ..inputs.candidates import align_candidates, as_candidates, for_all_users, mark_seen
-from ..inputs.labelled import LabelledMatrix, Place
+from ..inputs.alignment import Place, align_candidates, match_split, rows_of_users, within
+from ..inputs.candidates import as_candidates, for_all_users, mark_seen
+from ..inputs.labelled import LabelledMatrix
 from ..retrieval.ranker import Options
 from .accepted import as_model
 from .fold_in import with_new_users
-from .identifiers import rows_of_users, warn_without_ids
-from .inputs import match_sides, name_of, open_relevance, open_train, within
+from .identifiers import known_to, warn_without_ids
+from .inputs import name_of, open_relevance, open_train
+from .ranking import need_exact
 from .recommender import own_scores, recommend_lists
-from .source import need_exact
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..core.types import AnyArray, CSRMatrix, Items
+    from ..inputs.alignment import SplitSides
     from ..inputs.axes import Axis
     from ..inputs.candidates import Candidates
     from ..inputs.rankings import Rankings
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from ..inputs.training import SeenItems
     from ..retrieval.ranker import TopK
     from .accepted import ModelLike
-    from .inputs import CandidatesLike, Sides, TrainLike
+    from .inputs import CandidatesLike, TrainLike
     from .model import Model
 
 
@@ -255,7 +257,7 @@ def _open(
     held_out: Relevance | None,
     candidates: CandidatesLike | None,
     names: tuple[str, str] = ("seen", "held_out"),
-) -> tuple[Model, Sides, CSRMatrix, Candidates | None]:
+) -> tuple[Model, SplitSides, CSRMatrix, Candidates | None]:
     """Open data and match them with a model; without training data nothing is seen.
 
     Returns the model for the users that it knows, all data in its order, and the parts of training
@@ -267,18 +269,19 @@ def _open(
     if seen is None:
         seen = LabelledMatrix(sparse.csr_matrix((n_users or 0, n_items)))
     among = None if candidates is None else as_candidates(candidates)
-    sides = match_sides(model, seen, held_out, names, among)
+    sides = match_split(known_to(model), seen, held_out, names, among)
     if sides.users is not None or sides.items is not None:
         warn_without_ids(model, seen, held_out)
     if sides.user_rows is not None:
-        model = as_model(model).take(sides.user_rows)
+        model.check()
+        model = model.take(sides.user_rows)
     among = sides.candidates
     if among is not None and sides.items is not None:  # else all are items of the model
         among = among.within(sides.n_known, n_items)
     return model, sides, within(sides.train, sides.n_known, n_items), among
 
 
-def _columns(exclude: Any, sides: Sides, model: Model) -> Items | None:
+def _columns(exclude: Any, sides: SplitSides, model: Model) -> Items | None:
     """Return the columns of items to leave out, given by number or by id."""
     if exclude is None:
         return None

@@ -10,9 +10,9 @@ from ..core import elementary
 from ..core.arguments import check_fraction
 from ..core.csr import find_entries
 from ..errors import InvalidDataError
+from ..inputs.alignment import align, match
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
-from ..inputs.side_data import align, match
 from .evaluation import Evaluation
 
 if TYPE_CHECKING:

@@ -16,9 +16,10 @@ from tables_cases import check_model, damage_pages, make_tables
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError, WorkerError
 from sparse_eval.evaluation import parquet
-from sparse_eval.evaluation.run import Execution, Shared, evaluate_task, open_runner
+from sparse_eval.evaluation.execution import Execution
+from sparse_eval.evaluation.loop import Shared, evaluate_task, open_runner
 from sparse_eval.metrics.request import Request
-from sparse_eval.models.source import ModelSource
+from sparse_eval.models.source import open_source
 from sparse_eval.results.parts import merge_parts
 
 distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
@@ -73,7 +74,7 @@ def test_models_have_the_bits_of_one_process(client, data, tmp_path):
 @pytest.mark.parametrize("n_killed", [1, 2])  # with both, the shared data are lost too
 def test_workers_that_are_killed_change_nothing(workers, data, n_killed):
     request = Request.parse(se.Protocol("ndcg@10"), {"train"})
-    source = ModelSource(request, Execution(client=workers), *data, {})
+    source = open_source(request, Execution(client=workers), *data, {})
     source.n_rows = 50
     processes = list(workers.run(os.getpid).values())
 

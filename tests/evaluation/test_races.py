@@ -16,7 +16,7 @@ from scipy import sparse
 
 import sparse_eval as se
 from sparse_eval.core import threads
-from sparse_eval.evaluation import run
+from sparse_eval.evaluation import execution
 from sparse_eval.kernels.jit import INTERPRETED
 from sparse_eval.retrieval import ranker, scores
 from sparse_eval.retrieval.search import Search, Tuning
@@ -57,8 +57,8 @@ def delayed(least, seed):
         patch.setattr(threads, "BLOCK", 2 * least)
         patch.setattr(ranker, "_USERS_AT_ONCE", least)
         patch.setattr(scores, "CELLS_OF_THREAD", least * N_ITEMS)
-        patch.setattr(run, "MINIMUM", 1)
-        patch.setattr(run, "USERS_PER_TASK", 2 * least)
+        patch.setattr(execution, "MINIMUM", 1)
+        patch.setattr(execution, "USERS_PER_TASK", 2 * least)
         tuning = Tuning(**sizes, small_catalogue=0, easy_for_few=0, work_of_threads=0)
         patch.setattr(Search, "tuning", tuning)
         sys.setswitchinterval(1e-6)

@@ -2,6 +2,7 @@
 
 import os
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from threading import Barrier
@@ -16,10 +17,12 @@ from tables_cases import check_model, saved_csr
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError, WorkerError
-from sparse_eval.evaluation.run import Execution, Shared, evaluate_task, open_runner
+from sparse_eval.evaluation.arrays import FileReference, FileRows
+from sparse_eval.evaluation.execution import Execution
+from sparse_eval.evaluation.loop import Shared, evaluate_task, open_runner
 from sparse_eval.evaluation.runners import ExecutorRunner, check_version
 from sparse_eval.metrics.request import Request
-from sparse_eval.models.source import FileReference, ModelSource
+from sparse_eval.models.source import open_source
 
 pytestmark = pytest.mark.long
 
@@ -170,10 +173,10 @@ def test_files_that_are_others_elsewhere_are_refused(data, tmp_path):
     model, train, held = data
     folder = saved_csr(tmp_path / "train", train)
     request = Request.parse(se.Protocol("ndcg@5"), {"train"})
-    source = ModelSource(request, Execution(client="workers"), model, folder, held, {})
+    source = open_source(request, Execution(client="workers"), model, folder, held, {})
     task, _ = next(source.tasks())
-    assert isinstance(task.sides["train"], FileReference)
-    gone = task._replace(sides=task.sides | {"train": FileReference(tmp_path / "nowhere", "0")})
+    assert isinstance(task.train, FileRows)
+    gone = replace(task, train=FileRows(FileReference(tmp_path / "nowhere", "0"), 0, 1))
     np.save(folder / "indices.npy", train.indices[::-1].copy())
     for wrong in (task, gone):
         with raises(InvalidFileError):

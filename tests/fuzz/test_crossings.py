@@ -237,7 +237,10 @@ def check_chosen(problem, said):
 
 @pytest.fixture(autouse=True)
 def blocks():
-    with small_blocks(), mock.patch("sparse_eval.models.source.users_per_block", return_value=2):
+    with (
+        small_blocks(),
+        mock.patch("sparse_eval.evaluation.arrays.users_per_block", return_value=2),
+    ):
         yield
 
 

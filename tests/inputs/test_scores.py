@@ -11,7 +11,7 @@ from scipy import sparse
 import sparse_eval as se
 from sparse_eval import Rankings
 from sparse_eval.errors import InvalidDataError
-from sparse_eval.inputs.side_data import align, match
+from sparse_eval.inputs.alignment import align, match
 
 
 @given(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from sparse_eval.inputs.side_data import as_training
+from sparse_eval.inputs.data import as_training
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`align` and `SideData`: lists, relevance and all other inputs with the same rows and columns."""
+"""`Data`: the inputs of an evaluation, opened and aligned once, and cut into blocks of users."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from ..core.csr import bounds_of, find_entries, indptr_from_counts, training_csr
+from ..core.arrays import is_array
+from ..core.csr import bounds_of, training_csr
 from ..errors import InvalidDataError
-from .candidates import Candidates, align_candidates
+from .alignment import align, align_candidates, align_train, match
 from .item_data import as_groups, as_propensity, as_vectors, written
-from .labelled import Place, labels_of, moved, places
+from .labelled import UserRows
+from .npy import slice_rows, sliceable_csr
+from .rankings import Rankings
 from .relevance import Relevance
 from .training import Training, digest_by_item
 
@@ -21,8 +24,116 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from ..core.types import CSRMatrix, Floats, Integers
+    from .alignment import Place
     from .axes import Axis
-    from .rankings import Rankings
+    from .candidates import Candidates
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """The inputs of an evaluation, or of a block of its users, with the same rows and columns.
+
+    Attributes
+    ----------
+    relevance : Relevance, or CSR matrix that is not checked yet
+    side_data : SideData or None
+        Of all users, also in a block. None in a task of a worker, which gets it once.
+    rankings : Rankings, CSR matrix that is not checked yet, or None
+        None if a model makes the lists.
+    train : csr_matrix or None
+        What users have seen, for a model.
+    known : ndarray or None
+        The users that the model knows, which come first: what it has for each of them.
+    first : int
+        The number of the first user.
+    is_read : bool
+        Whether `train` was checked; otherwise it stays on disk, and blocks of it are checked.
+    """
+
+    relevance: Any
+    side_data: SideData | None = None
+    rankings: Any = None
+    train: Any = None
+    known: Any = None
+    first: int = 0
+    is_read: bool = True
+
+    @classmethod
+    def of_lists(
+        cls, rankings: Any, relevance: Any, inputs: dict[str, Any], *, whole: bool
+    ) -> Data:
+        """Align lists, relevance and the other `inputs` of `SideData.of`.
+
+        Unless `whole`, matrices are not read but only compared by their shapes.
+
+        Raises
+        ------
+        InvalidDataError
+            As from `match`, `align` and `SideData.of`.
+        """
+        if whole:
+            rankings, relevance = _checked(rankings, relevance)
+        if not isinstance(rankings, Rankings):
+            rankings = sliceable_csr(rankings, "the position matrix", sum_duplicates=False)
+        if not isinstance(relevance, Relevance):
+            relevance = sliceable_csr(relevance, "the validation matrix")
+        users, items = match(rankings, relevance)
+        if isinstance(rankings, Rankings) and isinstance(relevance, Relevance):
+            rankings, relevance = align(rankings, relevance, users, items)
+        return cls(relevance, SideData.of(users, items, **inputs), rankings)
+
+    @property
+    def n_users(self) -> int:
+        """The number of users, who may lack rows of a matrix that is not checked yet."""
+        n_users, lists = int(self.relevance.shape[0]), self.rankings
+        return n_users if lists is None else max(n_users, int(lists.shape[0]))
+
+    @property
+    def rows(self) -> dict[str, Any]:
+        """Everything that has a row or entry for each user, by name."""
+        names = ("relevance", "rankings", "train", "known")
+        return {name: side for name in names if (side := getattr(self, name)) is not None}
+
+    def part(self, first: int, last: int) -> Data:
+        """Return the users from `first` to `last`."""
+        rows: dict[str, Any] = {name: cut(side, first, last) for name, side in self.rows.items()}
+        return replace(self, first=self.first + first, **rows)
+
+    def checked(self) -> Data:
+        """Return the same data with matrices that are checked, as lists and relevance.
+
+        Raises
+        ------
+        InvalidDataError
+            As from `Rankings.from_positions`, `Relevance.from_csr` and `training_csr`.
+        """
+        rankings, relevance, train = self.rankings, self.relevance, self.train
+        if not self.is_read:
+            train = csr_matrix(training_csr(train, "the train matrix"))
+        if rankings is None and not isinstance(relevance, Relevance):
+            relevance = Relevance.from_csr(relevance)
+        elif rankings is not None:
+            rankings, relevance = _checked(rankings, relevance)
+            rankings, relevance = align(rankings, relevance, *match(rankings, relevance))
+        return replace(self, rankings=rankings, relevance=relevance, train=train, is_read=True)
+
+
+def _checked(rankings: Any, relevance: Any) -> tuple[Rankings, Relevance]:
+    """Return both sides as `Rankings` and `Relevance`, which check matrices."""
+    if not isinstance(rankings, Rankings):
+        rankings = Rankings.from_positions(rankings)
+    if not isinstance(relevance, Relevance):
+        relevance = Relevance.from_csr(relevance)
+    return rankings, relevance
+
+
+def cut(side: Any, first: int, last: int) -> Any:
+    """Return the users from `first` to `last` of lists, a matrix or an array by user."""
+    if isinstance(side, UserRows):
+        return side.part(first, last)
+    if is_array(side):
+        return side[first:last]
+    return side if (first, last) == (0, side.shape[0]) else slice_rows(side, first, last)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +201,7 @@ class SideData:
         """
         matrix = None
         if train is not None:
-            matrix, items = _align_train(train, users, items)
+            matrix, items = align_train(train, users, items)
         if candidates is not None:
             candidates, items = align_candidates(candidates, users, items)
         aligned: dict[str, Any] = {}
@@ -193,103 +304,3 @@ def as_training(matrix: Any, n_users: int, n_items: int) -> Training:
     # are compiled separately for arrays that can be written.
     items.flags.writeable = False
     return Training(indptr, items, None if interacted.all() else interacted, n_items)
-
-
-def _align_train(train: Any, users: Place, items: Place) -> tuple[Any, Place]:
-    """Return the training data as a CSR aligned with the evaluation, and the places of items."""
-    if isinstance(train, Relevance):
-        train = train.to_csr()
-    matrix = training_csr(train)
-    rows, columns = places((users, items), train, ("the lists", "train"))
-    for axis, one, own in zip((rows, columns), (users, items), labels_of(train), strict=True):
-        is_apart = axis.places is not None and axis.places.min(initial=axis.size) >= one.size
-        if is_apart and own and one.labels:
-            raise InvalidDataError(
-                f"no id of train ({own[0]!r}, …, {own.dtype}) occurs in the validation "
-                f"data ({one.labels[0]!r}, …, {one.labels.dtype}); use the same ids for both"
-            )
-    shown = columns if items.labels is not None else items._replace(size=columns.size)
-    return moved(matrix, rows, columns), shown
-
-
-def match(rankings: Any, relevance: Any) -> tuple[Place, Place]:
-    """Return where the users and items of lists (or of a matrix) go in the relevance's order.
-
-    Raises
-    ------
-    InvalidDataError
-        As from `place`, or if the sides look transposed.
-    """
-    labels, shape = labels_of(relevance), relevance.shape
-    known = Place(None, labels[0], shape[0]), Place(None, labels[1], shape[1])
-    users, items = places(known, rankings)
-    n_users, n_items = rankings.shape
-    unlabelled = users.labels is None and items.labels is None
-    if unlabelled and n_users != n_items and relevance.shape == (n_items, n_users):
-        raise InvalidDataError(
-            f"the predictions are {n_users} × {n_items} and validation is {n_items} × {n_users}: "
-            "one of them is transposed. Pass both as users × items"
-        )
-    return users, items
-
-
-def align(
-    rankings: Rankings, relevance: Relevance, users: Place, items: Place
-) -> tuple[Rankings, Relevance]:
-    """Return both sides with the same rows and columns; nothing is cut off.
-
-    Parameters
-    ----------
-    rankings : Rankings
-    relevance : Relevance
-    users, items : Place
-        From `match`.
-
-    Raises
-    ------
-    InvalidDataError
-        If only one side has labels of users, and they are too few.
-    """
-    if users.labels is not None and len(users.labels) != users.size:
-        raise InvalidDataError(
-            f"one side has {users.size} users, the other side labels {len(users.labels)}; label "
-            "both sides, or pass the rows of validation that the lists belong to, with "
-            "Rankings.from_topk(ids, user_rows=…)"
-        )
-    n_lists, n_listed = rankings.shape
-    if users.places is not None or n_lists < users.size:
-        rankings = rankings.take(users.sources(n_lists))
-    if items.places is not None:
-        n_listed = items.size
-        rankings = replace(rankings, items=items.places[rankings.items].astype(np.int32))
-    if relevance.shape[0] < users.size:
-        relevance = relevance.part(0, users.size)
-    sides: list[Any] = []
-    for side, n in ((rankings, n_listed), (relevance, relevance.shape[1])):
-        labels = None if items.labels is None or n > len(items.labels) else items.labels
-        shape = (users.size, n)
-        sides.append(replace(side, shape=shape, users=users.labels, items_index=labels))
-    rankings, relevance = sides
-    if rankings.relevant_last:
-        rankings = _put_relevant_last(rankings, relevance)
-    return rankings, relevance
-
-
-def _put_relevant_last(rankings: Rankings, relevance: Relevance) -> Rankings:
-    """Order items of equal score by gain, then by id, and cut each list at its length."""
-    n_users = len(rankings.indptr) - 1
-    n_items = max(rankings.shape[1], relevance.shape[1])
-    rows = np.repeat(np.arange(n_users), np.diff(rankings.indptr))
-    entries = find_entries(rows, rankings.items, relevance.indptr, relevance.items, n_items)
-    gains = np.append(relevance.gains, 0.0)[entries]
-    order = np.lexsort((rankings.items, gains, rankings.positions, rows))
-    ranks = np.arange(len(rows)) - rankings.indptr[:-1][rows]
-    kept = ranks < rankings.lengths[rows]
-    return replace(
-        rankings,
-        indptr=indptr_from_counts(rankings.lengths),
-        items=rankings.items[order][kept],
-        gapped_positions=None,
-        last_positions=None,
-        relevant_last=False,
-    )
