@@ -5,6 +5,8 @@ from . import errors as errors
 from . import testing as testing
 from .datasets import Interactions as Interactions
 from .datasets import split as split
+from .datasets.negatives import read_negatives as read_negatives
+from .datasets.negatives import sample_negatives as sample_negatives
 from .datasets.split import Holdout as Holdout
 from .errors import SparseEvalError as SparseEvalError
 from .evaluation.approximate import compare_lists as compare_lists
@@ -34,8 +36,6 @@ from .models.compile import compile_kernels as compile_kernels
 from .models.evaluate import evaluate_model as evaluate_model
 from .models.fold_in import fold_in as fold_in
 from .models.model import factor_model as factor_model
-from .models.negatives import read_negatives as read_negatives
-from .models.negatives import sample_negatives as sample_negatives
 from .models.recommender import Recommender as Recommender
 from .models.retrieving import ranks as ranks
 from .models.retrieving import recommend as recommend

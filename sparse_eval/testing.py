@@ -18,6 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from .datasets.split import Holdout
+from .datasets.split.opening import open_train
 from .errors import InvalidMetricError
 from .evaluation.evaluate import evaluate
 from .inputs.item_data import ItemData
@@ -29,7 +30,6 @@ from .metrics.conventions import convention_named
 from .metrics.request import MetricsLike, Protocol, Request
 from .models.accepted import as_model
 from .models.evaluate import evaluate_model
-from .models.inputs import open_train
 from .models.retrieving import recommend
 
 if TYPE_CHECKING:

@@ -131,10 +131,10 @@ def score_model(
     In this process, also evaluate the popularity ranking. With `lists`, as for an evaluation to be
     saved, keep whole lists up to the largest cut-off, where ranks would do.
     """
+    from ..datasets.split.opening import training_part
     from ..evaluation.execution import Execution
     from ..metrics.request import Request
     from ..models.evaluate import evaluate_request
-    from ..models.inputs import training_part
 
     inputs = {} if candidates is None else {"candidates": candidates}
     keeps_lists = lists and scheduler is None and execution.memory is None
@@ -403,7 +403,7 @@ def recommend(
     out
         A file for the table: .csv, .parquet or .jsonl (JSON lines).
     """
-    from ..models.inputs import training_part
+    from ..datasets.split.opening import training_part
     from ..models.retrieving import recommend as recommend_items
 
     if out is not None:

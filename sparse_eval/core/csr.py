@@ -549,3 +549,12 @@ def find_fault(
 
     for_blocks(check_block, n_rows, block=_CHECKED_ROWS)
     return min(faults, key=lambda fault: (-fault[0], fault[1])) if faults else None
+
+
+def are_in(keys: Integers, ascending: Integers) -> Booleans:
+    """Return whether each key is in an ascending array."""
+    if not len(ascending):
+        return np.zeros(len(keys), bool)
+    places = np.minimum(np.searchsorted(ascending, keys), len(ascending) - 1)
+    found: Booleans = ascending[places] == keys
+    return found

@@ -26,10 +26,10 @@ from ..core.progress import progress_bar
 from ..core.versions import NUMBERS_VERSION, library_versions
 from ..datasets.split import k_fold
 from ..datasets.split.holdout import Holdout
+from ..datasets.split.opening import training_part
 from ..datasets.times import time_text
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError
 from ..evaluation.execution import Execution
-from ..models.inputs import training_part
 from ..results.decisions import add_verdicts, decide, parse_margins
 from ..results.differences import CORRECTIONS, correct, significance
 from ..results.intervals import LEVEL, interval_around, two_sided
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 
     from ..core.types import Floats, PathLike, SparseInput
     from ..datasets import Interactions
+    from ..datasets.split.opening import CandidatesOfSplit
     from ..evaluation.runners import ClientLike
     from ..metrics.request import MetricsLike, Request
-    from ..models.inputs import CandidatesOfSplit
     from ..results.decisions import Margin, Size
     from ..results.differences import Distance
 

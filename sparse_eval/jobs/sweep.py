@@ -33,6 +33,7 @@ from ..core.messages import printable
 from ..core.progress import progress_bar
 from ..core.threads import thread_count
 from ..datasets.split.holdout import Holdout
+from ..datasets.split.opening import split_arguments
 from ..errors import (
     InvalidCheckpointError,
     InvalidDataError,
@@ -50,7 +51,6 @@ from ..models.identifiers import (
     warn_of_numbers,
     warn_of_other_data,
 )
-from ..models.inputs import split_arguments
 from ..results.saving import SUMMARY, read_summary, remove_saved, savable_of
 from .ledger import INPUTS, LINE, TABLE, Ledger
 from .scoring import Scoring, best_of, parse_monitored
@@ -59,10 +59,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ..core.types import JSONValue, PathLike
+    from ..datasets.split.opening import CandidatesLike, TrainLike
     from ..evaluation.runners import ClientLike
     from ..metrics import Metric
     from ..metrics.request import MetricsLike
-    from ..models.inputs import CandidatesLike, TrainLike
     from ..results.saving import Savable
     from .ledger import Row
 

@@ -22,6 +22,7 @@ from ..core.hashing import digest_file
 from ..core.messages import warn
 from ..core.progress import progress_bar
 from ..core.threads import one_blas_thread, thread_count, thread_lock
+from ..datasets.split.opening import digest_of, open_train, split_arguments
 from ..errors import (
     InvalidDataError,
     InvalidFileError,
@@ -35,7 +36,6 @@ from ..inputs.labelled import LabelledMatrix, labels_of
 from ..models.accepted import as_model, without_zeros
 from ..models.checkpoints import check_similarity, read_checkpoint, save_model
 from ..models.identifiers import ids_of, keep_ids, keep_training
-from ..models.inputs import digest_of, open_train, split_arguments
 from ..models.model import ImplicitFactors
 from ..retrieval.ranker import check_factors
 from .ledger import INPUTS, Ledger
@@ -49,10 +49,10 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, CSRMatrix, PathLike, SparseInput
     from ..datasets.split.holdout import Holdout
+    from ..datasets.split.opening import CandidatesLike, TrainLike
     from ..metrics import Metric
     from ..metrics.request import MetricsLike
     from ..models.accepted import ModelLike
-    from ..models.inputs import CandidatesLike, TrainLike
     from ..models.model import Model as AnyModel
     from .ledger import Row
 

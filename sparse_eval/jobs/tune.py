@@ -18,6 +18,7 @@ from ..core.formatting import text_of_frame
 from ..core.messages import no_attribute
 from ..core.progress import progress_bar
 from ..datasets.split.holdout import Holdout
+from ..datasets.split.opening import load_split, training_part
 from ..errors import (
     InvalidDataError,
     InvalidFileError,
@@ -29,7 +30,6 @@ from ..errors import (
 )
 from ..evaluation.execution import Execution
 from ..models.checkpoints import saving_model
-from ..models.inputs import load_split, training_part
 from ..results.saving import SUMMARY
 from .scoring import Scoring
 from .train import PARAMETERS, WHOLE, EvaluationCallback, check_parameter, train_als
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
     from ..core.types import PathLike
+    from ..datasets.split.opening import CandidatesOfSplit, TrainLike
     from ..metrics import Metric
     from ..metrics.request import MetricsLike
-    from ..models.inputs import CandidatesOfSplit, TrainLike
     from ..results import Evaluation
 
 #: The values to search for one parameter, as a caller passes them.

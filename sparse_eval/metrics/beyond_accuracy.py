@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..core import elementary
+from ..core.csr import are_in
+from ..inputs.eligible import eligible_items
 from .conventions import STANDARD
-from .lists import are_in, eligible_items, row_sums
+from .lists import row_sums
 from .measure import discount_tables
 from .random_baseline import chances_of_first
 from .registry import Choice, metric

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ..core.types import Floats, Hashes, Integers
-    from .lists import Aligned, Eligible
+    from ..inputs.eligible import Eligible
+    from .lists import Aligned
     from .plan import Plan
 
 

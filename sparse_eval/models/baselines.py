@@ -19,11 +19,11 @@ from ..core.arguments import check_number, check_whole
 from ..core.csr import sort_pairs, summed_csr
 from ..core.hashing import hash_labels, splitmix64
 from ..core.threads import one_blas_thread
+from ..datasets.split.opening import open_train
 from ..errors import InvalidDataError
 from ..inputs.cells import UNDATED
 from ..inputs.training import count_users
 from .identifiers import TrainedOn
-from .inputs import open_train
 from .model import Factors
 from .scorers import ItemItemModel, Scorer
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from ..core.types import Booleans, CSRMatrix, Floats, Hashes, Integers
     from ..datasets import Interactions
     from ..datasets.split.holdout import Holdout
+    from ..datasets.split.opening import TrainLike
     from ..datasets.times import Clock, Duration, Time
     from ..inputs.axes import Axis
     from ..inputs.labelled import LabelledMatrix
-    from .inputs import TrainLike
 
 __all__ = ["ease", "item_knn", "popularity", "random"]
 

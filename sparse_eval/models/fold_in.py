@@ -10,19 +10,19 @@ from scipy import sparse
 from ..core.arguments import check_number
 from ..core.threads import one_blas_thread, openmp_threads
 from ..datasets.split.holdout import Holdout
+from ..datasets.split.opening import name_of, open_train
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.alignment import check_size, match_items, place
 from ..inputs.labelled import labels_of
 from .accepted import as_model
 from .identifiers import ids_of, known_to, warn_without_ids
-from .inputs import name_of, open_train
 from .model import Factors
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray
+    from ..datasets.split.opening import TrainLike
     from ..inputs.labelled import LabelledMatrix
     from .accepted import ModelLike
-    from .inputs import TrainLike
     from .model import Model
 
 #: Users whose factors are found in one call.

@@ -11,6 +11,7 @@ from scipy import sparse
 from ..core.arguments import check_choice, check_flag, check_whole, show_spelling
 from ..core.messages import warn
 from ..datasets.split.holdout import Holdout
+from ..datasets.split.opening import name_of, open_relevance, open_train
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.alignment import Place, align_candidates, match_split, rows_of_users, within
 from ..inputs.candidates import as_candidates, for_all_users, mark_seen
@@ -19,7 +20,6 @@ from ..retrieval.ranker import Options
 from .accepted import as_model
 from .fold_in import with_new_users
 from .identifiers import known_to, warn_without_ids
-from .inputs import name_of, open_relevance, open_train
 from .ranking import need_exact
 from .recommender import own_scores, recommend_lists
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..core.types import AnyArray, CSRMatrix, Items
+    from ..datasets.split.opening import CandidatesLike, TrainLike
     from ..inputs.alignment import SplitSides
     from ..inputs.axes import Axis
     from ..inputs.candidates import Candidates
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from ..inputs.training import SeenItems
     from ..retrieval.ranker import TopK
     from .accepted import ModelLike
-    from .inputs import CandidatesLike, TrainLike
     from .model import Model
 
 

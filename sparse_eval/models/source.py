@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..datasets.split.holdout import Holdout
+from ..datasets.split.opening import name_of, open_relevance, open_train
 from ..errors import UnsupportedModelError
 from ..evaluation.arrays import Arrays, FileReference, in_block, largest_gain
 from ..evaluation.execution import USERS_PER_BLOCK
@@ -22,7 +23,6 @@ from ..inputs.training import count_users
 from .accepted import as_model, warn_of_zeros
 from .fold_in import with_new_users
 from .identifiers import has_other_data, known_to, warn_of_other_data, warn_without_ids
-from .inputs import name_of, open_relevance, open_train
 from .model import Factors
 from .ranking import ModelRanking, ModelReference, choose_way
 

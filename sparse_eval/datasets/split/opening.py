@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scipy import sparse
 
-from ..core.csr import training_csr
-from ..core.hashing import digest_csr
-from ..datasets.split.holdout import Holdout
-from ..errors import InvalidDataError, InvalidMetricError
-from ..inputs.labelled import LabelledMatrix, check_part
-from ..inputs.paths import read_truth
-from ..inputs.relevance import Relevance
+from ...core.csr import training_csr
+from ...core.hashing import digest_csr
+from ...errors import InvalidDataError, InvalidMetricError
+from ...inputs.labelled import LabelledMatrix, check_part
+from ...inputs.paths import read_truth
+from ...inputs.relevance import Relevance
+from .holdout import Holdout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from numpy.typing import ArrayLike
 
-    from ..core.types import PathLike, SparseInput
-    from ..datasets import Interactions
-    from ..inputs.candidates import Candidates
-    from ..inputs.tables import FrameLike
+    from ...core.types import PathLike, SparseInput
+    from ...inputs.candidates import Candidates
+    from ...inputs.tables import FrameLike
+    from ..interactions import Interactions
 
 
 #: Training data or held-out items.

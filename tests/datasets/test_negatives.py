@@ -112,7 +112,7 @@ def test_every_item_is_drawn_alike():
 @pytest.mark.parametrize("rounds", [1, 32])
 def test_popular_items_are_drawn_one_after_the_other(rounds, monkeypatch):
     """Of weights 5, 3, 2 (and 10, which was seen) two items are drawn: chances by hand."""
-    monkeypatch.setattr("sparse_eval.models.negatives._ROUNDS", rounds)
+    monkeypatch.setattr("sparse_eval.datasets.negatives._ROUNDS", rounds)
     weights = np.array([5, 3, 2, 10])
     n_users = 6000
     # The popularity of items comes from users of whom nothing is held out.

@@ -11,26 +11,26 @@ from scipy import sparse
 
 from ..core import elementary
 from ..core.arguments import check_choice, check_whole, show_spelling
-from ..core.csr import as_int32
+from ..core.csr import are_in, as_int32
 from ..core.files import as_input
 from ..core.hashing import hash_labels, uniforms
 from ..core.messages import warn
-from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, InvalidFileError
 from ..inputs.alignment import match_split
-from ..inputs.axes import Axis
+from ..inputs.axes import Axis, label_of
 from ..inputs.candidates import Candidates
+from ..inputs.eligible import eligible_items
 from ..inputs.labelled import labels_of
 from ..inputs.relevance import Relevance
 from ..inputs.training import count_users
-from ..metrics.lists import are_in, eligible_items
-from .inputs import name_of, open_held_out, open_train
+from .split.holdout import Holdout
+from .split.opening import name_of, open_held_out, open_train
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ..core.types import CSRMatrix, Floats, Hashes, Integers, PathLike
-    from .inputs import TrainLike
+    from .split.opening import TrainLike
 
 #: Users whose negatives are drawn at once.
 _USERS_AT_ONCE = 1 << 13
@@ -195,7 +195,7 @@ class _Draw(NamedTuple):
         if not few.any():
             return
         at = int(n_left.argmin())
-        user = users[at] if labels is None else labels[users[at]]
+        user = label_of(labels, int(users[at]))
         warn(
             f"{np.count_nonzero(few)} of {len(users)} users have fewer than {self.n} items that "
             f"are neither seen nor held out, such as {user!r} with {n_left[at]}; they get all of "
