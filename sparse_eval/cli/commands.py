@@ -130,7 +130,7 @@ def compile_ahead(execution: Execution) -> None:
     Kernels are kept in the folder NUMBA_CACHE_DIR, if it is set. Otherwise they are in the
     package's folder, or in the user's if that is read-only. Later processes only read them.
     """
-    from ..models.compile import compile_kernels
+    from .compile import compile_kernels
 
     folder, processor, n_compiled = compile_kernels()
     echo(f"compiled {counted(n_compiled, 'kernel')} for {processor}; all are in {folder}")
