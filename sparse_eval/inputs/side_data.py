@@ -15,7 +15,7 @@ from .candidates import Candidates, align_candidates
 from .item_data import as_groups, as_propensity, as_vectors, written
 from .labelled import Place, labels_of, moved, places
 from .relevance import Relevance
-from .training import Training, digest_by_item
+from .training import ItemStatistics, Training, digest_by_item
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -192,7 +192,8 @@ def as_training(matrix: Any, n_users: int, n_items: int) -> Training:
     # It may be the caller's array, and other packages have formulas too. Always, because kernels
     # are compiled separately for arrays that can be written.
     items.flags.writeable = False
-    return Training(indptr, items, None if interacted.all() else interacted, n_items)
+    kept = None if interacted.all() else interacted
+    return Training(indptr, ItemStatistics(indptr, items, kept, n_items))
 
 
 def _align_train(train: Any, users: Place, items: Place) -> tuple[Any, Place]:
