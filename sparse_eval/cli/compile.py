@@ -22,7 +22,7 @@ from ..kernels.cache import compiled_now, not_kept, processor, writable_folder
 from ..metrics.registry import REGISTRY
 from ..metrics.request import Protocol
 from ..retrieval.ranker import Options
-from ..retrieval.search import Search, Tuning
+from ..retrieval.search import Search, SearchSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -201,7 +201,7 @@ def _search_near_centres(
 class _InGroups(Search):
     """A search in groups, even among few items."""
 
-    tuning = Tuning(
+    settings = SearchSettings(
         small_catalogue=0, easy_items=0, easy_for_ranks=0, easy_for_few=0,
         worth_compiling=0, worth_keeping=0,
     )  # fmt: skip
