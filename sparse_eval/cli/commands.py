@@ -14,7 +14,7 @@ from typer.core import TyperCommand
 
 from ..errors import InvalidDataError
 from .comparing import compare, report
-from .options import Execution, Printing, counted, declare
+from .options import Printing, Running, counted, declare
 from .scoring import evaluate, recommend, score
 from .terminal import echo
 from .training import demo, run, split, train, tune
@@ -122,7 +122,7 @@ def facts_of(entry: Definition) -> list[tuple[str, str]]:
     return [(name, fact) for name, fact in [*facts.items(), ("source", entry.source)] if fact]
 
 
-def compile_ahead(execution: Execution) -> None:
+def compile_ahead(execution: Running) -> None:
     """Compile every kernel ahead: for an image, or the cache of continuous integration.
 
     Example: NUMBA_CACHE_DIR=kernels sparse-eval compile

@@ -16,11 +16,11 @@ from ..results.intervals import LEVEL
 from .loading import check_inputs_are_kept
 from .nightly import fail_if_last_is_worse, parse_by_metric
 from .options import (
-    Execution,
     Metrics,
     Output,
     Printing,
     Progress,
+    Running,
     counted,
     option,
     step,
@@ -169,7 +169,7 @@ def report(
     title: str = "Evaluation report",
     history: Annotated[Path | None, option(metavar="FILE")] = None,
     pairing: Pairing,
-    execution: Execution,
+    execution: Running,
 ) -> None:
     """Write an HTML page about results, with comparisons, segments of users and charts.
 

@@ -13,16 +13,23 @@ from ..core.arguments import check_number
 from ..core.files import make_folder, make_folder_of
 from ..core.formatting import records
 from ..errors import InvalidDataError, shown
-from .loading import Events, Splitting, check_inputs_are_kept, files_of_split, is_split, with_test
+from .loading import (
+    Filtering,
+    Splitting,
+    check_inputs_are_kept,
+    files_of_split,
+    is_split,
+    with_test,
+)
 from .options import (
     Evaluating,
-    Execution,
     Metrics,
     Output,
     Printing,
     Progress,
     Rare,
     ResultFolder,
+    Running,
     Seed,
     check_applies,
     counted,
@@ -257,7 +264,7 @@ def _end(
 
 
 def split(
-    input: Path, *, out: Output[Path], splitting: Splitting, seed: Seed = 0, execution: Execution
+    input: Path, *, out: Output[Path], splitting: Splitting, seed: Seed = 0, execution: Running
 ) -> None:
     """Hold out a part of each user's interactions, what came after a point in time, or users.
 
@@ -282,7 +289,7 @@ def train(
     *,
     out: Output[Path],
     validation: Path | None = None,
-    loading: Events,
+    loading: Filtering,
     model: Hyperparameters,
     metrics: Metrics = None,
     patience: int | None = None,

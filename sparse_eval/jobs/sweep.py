@@ -208,7 +208,7 @@ def sweep(
     with Ledger.opened(out, JOB, scoring.inputs, earlier=(TABLE,)) as ledger:
         origin = train.folder if isinstance(train, Holdout) else train
         data = {"data": shown(origin)} if isinstance(origin, str | Path) else {}
-        table = Table(ledger, files, scoring, monitored, save=save, about=data)
+        table = SweepTable(ledger, files, scoring, monitored, save=save, about=data)
         tasks = ((path.absolute(), path) for path in files)
         with (
             progress_bar(progress, total=len(files), desc="score", unit=" checkpoints") as bar,
@@ -300,7 +300,7 @@ class Scored(NamedTuple):
     doubts: Sequence[Callable[[str], None]] = ()
 
 
-class Table:
+class SweepTable:
     """The rows of a sweep over some files.
 
     Parameters
