@@ -13,7 +13,6 @@ data, the request, and the version of the numbers.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from contextlib import contextmanager, nullcontext
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..core.files import locked, locked_folder, make_folder
+from ..core.hashing import digest
 from ..core.messages import warn
 from ..core.versions import installed_version
 from ..errors import InvalidFileError, OutputError, shown
@@ -279,7 +279,7 @@ def _check(row: Row) -> str:
     """Return a digest of a row, so that what is read is what was written."""
     rest = {name: value for name, value in row.items() if name != "check"}
     text = json.dumps(rest, sort_keys=True, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return digest(text)[:16]
 
 
 def _whole_lines(file: BinaryIO) -> int:

@@ -5,7 +5,6 @@ The rankings of unseen items are made in the cheapest way that the metrics allow
 
 from __future__ import annotations
 
-import hashlib
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -16,6 +15,7 @@ import numpy as np
 
 from ..core.csr import find_entries, without_entries
 from ..core.files import as_input
+from ..core.hashing import digest
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, InvalidFileError, UnsupportedModelError
 from ..evaluation.run import evaluate_source, evaluate_whole, users_per_block
@@ -104,15 +104,15 @@ def _open_reference(reference: FileReference) -> Any:
 
 def _digest(path: Path) -> str:
     """Hash the sizes and samples of files; reading all of a large file would take too long."""
-    digest = hashlib.sha256()
+    parts: list[str | bytes] = []
     for file in sorted(path.glob("*.npy")) if path.is_dir() else [path]:
         size = file.stat().st_size
-        digest.update(f"{file.name} {size}".encode())
+        parts.append(f"{file.name} {size}")
         with file.open("rb") as stream:
             for sample in range(_SAMPLES):
                 stream.seek(sample * size // _SAMPLES)
-                digest.update(stream.read(_SAMPLE_SIZE))
-    return digest.hexdigest()
+                parts.append(stream.read(_SAMPLE_SIZE))
+    return digest(*parts)
 
 
 #: A way to rankings: ranks of relevant items up to a cut-off, all of their ranks, or lists, ours or
