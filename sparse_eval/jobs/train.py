@@ -40,6 +40,7 @@ from .scoring import Scoring, best_of, parse_monitored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     import pandas as pd
     from implicit.cpu.als import AlternatingLeastSquares
@@ -809,30 +810,39 @@ class EvaluationCallback:
         is_best = self.best_iteration == done
         if is_best and self._patience is not None and model.factors is not None:
             training.best_factors = np.array(model.factors[0]), np.array(model.factors[1])
-        name = digest = None
-        if self._folder is not None and (is_best or not self._only_best):
-            users, items = ids_of(model)
-            if users is items is None:
-                users, items = labels_of(self._train)
-            name = self._file_of(done)
-            saved: Any = model.trained or model
-            path = save_model(saved, self._folder / name, users=users, items=items)
-            digest = None if training.ledger is None else digest_file(path)
+        path = self._save(model, done) if is_best or not self._only_best else None
         if training.ledger is not None:
             row = {key: plain(value) for key, value in training.rows[-1].items()}
-            training.ledger.append(str(done), values=row, file=name, sha256=digest)
+            file, sha256 = (None, None) if path is None else (path.name, digest_file(path))
+            training.ledger.append(str(done), values=row, file=file, sha256=sha256)
         if self._log is not None:
-            try:
-                self._log(values, done)
-            except Exception as error:
-                if not self._log_warns:
-                    raise
-                if not training.has_warned:
-                    warn(
-                        f"log= failed after iteration {done}, and the training goes on: "
-                        f"{type(error).__name__}: {error}"
-                    )
-                training.has_warned = True
+            self._log_values(self._log, values, done)
+
+    def _save(self, model: AnyModel, done: int) -> Path | None:
+        """Save a checkpoint after so many iterations, if there is a folder, and return its path."""
+        if self._folder is None:
+            return None
+        users, items = ids_of(model)
+        if users is items is None:
+            users, items = labels_of(self._train)
+        saved: Any = model.trained or model
+        return save_model(saved, self._folder / self._file_of(done), users=users, items=items)
+
+    def _log_values(
+        self, log: Callable[[dict[str, float], int], object], values: dict[str, float], done: int
+    ) -> None:
+        """Pass values to the user's `log`; if it fails, warn once, or raise."""
+        try:
+            log(values, done)
+        except Exception as error:
+            if not self._log_warns:
+                raise
+            if not self._training.has_warned:
+                warn(
+                    f"log= failed after iteration {done}, and the training goes on: "
+                    f"{type(error).__name__}: {error}"
+                )
+            self._training.has_warned = True
 
     def _file_of(self, done: int) -> str:
         """Return the name of the checkpoint after so many iterations."""
