@@ -23,7 +23,7 @@ from ..errors import (
 from ..inputs.axes import Axis
 from ..inputs.npy import open_array
 from ..retrieval.ranker import check_factors
-from ..retrieval.scores import check_weights
+from ..retrieval.score_search import check_weights
 from .identifiers import (
     ITEM_IDS,
     TRAINED_ON,

@@ -18,7 +18,7 @@ import sparse_eval as se
 from sparse_eval.core import threads
 from sparse_eval.evaluation import run
 from sparse_eval.kernels.jit import INTERPRETED
-from sparse_eval.retrieval import ranker, scores
+from sparse_eval.retrieval import ranker, score_search
 from sparse_eval.retrieval.search import Search, SearchSettings
 
 N_USERS, N_ITEMS = 130, 60
@@ -56,7 +56,7 @@ def delayed(least, seed):
         patch.setattr(threads, "LEAST", least)
         patch.setattr(threads, "BLOCK", 2 * least)
         patch.setattr(ranker, "_USERS_AT_ONCE", least)
-        patch.setattr(scores, "CELLS_OF_THREAD", least * N_ITEMS)
+        patch.setattr(score_search, "CELLS_OF_THREAD", least * N_ITEMS)
         patch.setattr(run, "MINIMUM", 1)
         patch.setattr(run, "USERS_PER_TASK", 2 * least)
         settings = SearchSettings(**sizes, small_catalogue=0, easy_for_few=0, work_of_threads=0)
