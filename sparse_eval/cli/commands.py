@@ -14,10 +14,10 @@ from typer.core import TyperCommand
 
 from ..errors import InvalidDataError
 from .comparing import compare, report
+from .evaluating import evaluate, recommend, score
+from .fitting import demo, run, split, train, tune
 from .options import Printing, Running, counted, declare
-from .scoring import evaluate, recommend, score
 from .terminal import echo
-from .training import demo, run, split, train, tune
 
 if TYPE_CHECKING:
     from ..metrics import Definition

@@ -13,6 +13,7 @@ from ..core.arguments import check_number
 from ..core.files import make_folder, make_folder_of
 from ..core.formatting import records
 from ..errors import InvalidDataError, shown
+from .evaluating import Candidates, Measuring, score_model
 from .loading import (
     Filtering,
     Splitting,
@@ -37,7 +38,6 @@ from .options import (
     step,
     typed,
 )
-from .scoring import Candidates, Measuring, score_model
 from .terminal import echo, note, tell
 
 if TYPE_CHECKING:
