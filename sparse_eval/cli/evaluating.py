@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import typer
 
-from ..core.files import make_folder, make_folder_of, replacing
+from ..core.atomic_files import make_folder, make_folder_of, replacing
 from ..core.formatting import escaped, plain, records
 from ..core.hashing import digest_file
 from ..errors import InvalidDataError, InvalidFileError, shown

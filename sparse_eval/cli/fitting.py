@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 import typer
 
 from ..core.arguments import check_number
-from ..core.files import make_folder, make_folder_of
+from ..core.atomic_files import make_folder, make_folder_of
 from ..core.formatting import records
 from ..errors import InvalidDataError, shown
 from .evaluating import Candidates, Measuring, score_model

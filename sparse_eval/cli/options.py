@@ -44,7 +44,7 @@ import typer
 from typer.core import TyperOption
 
 from ..core.arguments import check_bytes
-from ..core.files import as_path
+from ..core.atomic_files import as_path
 from ..core.formatting import records, text_of_frame
 from ..core.threads import limited_threads
 from ..errors import InvalidDataError, SparseEvalError

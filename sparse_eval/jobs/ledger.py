@@ -19,7 +19,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..core.files import locked, locked_folder, make_folder
+from ..core.atomic_files import locked, locked_folder, make_folder
 from ..core.hashing import digest
 from ..core.messages import warn
 from ..core.versions import installed_version

@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.arguments import check_flag, show_spelling
-from ..core.files import as_path, replacing
+from ..core.atomic_files import as_path, replacing
 from ..core.formatting import escaped, plain
 from ..core.hashing import digest_file
 from ..core.messages import printable

@@ -14,7 +14,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ..core.arguments import check_choice, check_flag, check_number, check_whole, show_spelling
-from ..core.files import make_folder
+from ..core.atomic_files import make_folder
 from ..core.formatting import as_html, number, plain
 from ..core.hashing import digest_file
 from ..core.messages import warn

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..core.arguments import check_whole, show_spelling
-from ..core.files import locked_folder, make_folder, replacing
+from ..core.atomic_files import locked_folder, make_folder, replacing
 from ..core.formatting import text_of_frame
 from ..core.messages import no_attribute
 from ..core.progress import progress_bar

@@ -10,8 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import is_array
+from ..core.atomic_files import as_input
 from ..core.csr import plain_matrix
-from ..core.files import as_input
 from ..core.messages import warn
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.labelled import labels_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..core.files import replacing_npz
+from ..core.atomic_files import replacing_npz
 from ..retrieval.ranker import CandidateSearch, check_factors
 from ..retrieval.search import Search
 from ..retrieval.similarities import Similarity, as_products

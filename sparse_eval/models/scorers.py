@@ -10,8 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import as_array, describe, is_array, is_frame
+from ..core.atomic_files import replacing_npz
 from ..core.csr import plain_matrix
-from ..core.files import replacing_npz
 from ..core.threads import thread_count
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.axes import Axis

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from ..core.atomic_files import as_input
 from ..core.csr import find_entries, without_entries
-from ..core.files import as_input
 from ..core.hashing import digest
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, InvalidFileError, UnsupportedModelError

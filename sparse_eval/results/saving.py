@@ -35,8 +35,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..core.atomic_files import make_folder, read_json, replacing_together
 from ..core.exact_sums import Moments
-from ..core.files import make_folder, read_json, replacing_together
 from ..core.formatting import plain
 from ..core.hashing import digest
 from ..errors import InvalidFileError, OutputError
