@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sparse_eval.core.files import make_folder, replacing
+from sparse_eval.core.atomic_files import make_folder, replacing
 from sparse_eval.datasets import Interactions, synthetic
 
 N_CLICKED = 2  # clicks of an impression

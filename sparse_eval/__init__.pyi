@@ -3,6 +3,7 @@
 from . import datasets as datasets
 from . import errors as errors
 from . import testing as testing
+from .cli.compile import compile_kernels as compile_kernels
 from .datasets import Interactions as Interactions
 from .datasets import split as split
 from .datasets.negatives import read_negatives as read_negatives
@@ -32,7 +33,6 @@ from .metrics.registry import register_metric as register_metric
 from .metrics.request import Protocol as Protocol
 from .models import baselines as baselines
 from .models.checkpoints import save_model as save_model
-from .models.compile import compile_kernels as compile_kernels
 from .models.evaluate import evaluate_model as evaluate_model
 from .models.fold_in import fold_in as fold_in
 from .models.model import factor_model as factor_model

@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, settings
 from raising import key, messages
 
 from sparse_eval.cli import main
+from sparse_eval.cli.compile import _calls
 from sparse_eval.errors import MissingExtraError
 from sparse_eval.kernels.jit import INTERPRETED
 from sparse_eval.metrics import REGISTRY
-from sparse_eval.models.compile import _calls
 
 # A shell that runs the tests in the background has Ctrl-C ignored, here and in all they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)

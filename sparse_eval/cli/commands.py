@@ -14,10 +14,10 @@ from typer.core import TyperCommand
 
 from ..errors import InvalidDataError
 from .comparing import compare, report
-from .options import Execution, Printing, counted, declare
-from .scoring import evaluate, recommend, score
+from .evaluating import evaluate, recommend, score
+from .fitting import demo, run, split, train, tune
+from .options import Printing, Running, counted, declare
 from .terminal import echo
-from .training import demo, run, split, train, tune
 
 if TYPE_CHECKING:
     from ..metrics import Definition
@@ -122,7 +122,7 @@ def facts_of(entry: Definition) -> list[tuple[str, str]]:
     return [(name, fact) for name, fact in [*facts.items(), ("source", entry.source)] if fact]
 
 
-def compile_ahead(execution: Execution) -> None:
+def compile_ahead(execution: Running) -> None:
     """Compile every kernel ahead: for an image, or the cache of continuous integration.
 
     Example: NUMBA_CACHE_DIR=kernels sparse-eval compile
@@ -130,7 +130,7 @@ def compile_ahead(execution: Execution) -> None:
     Kernels are kept in the folder NUMBA_CACHE_DIR, if it is set. Otherwise they are in the
     package's folder, or in the user's if that is read-only. Later processes only read them.
     """
-    from ..models.compile import compile_kernels
+    from .compile import compile_kernels
 
     folder, processor, n_compiled = compile_kernels()
     echo(f"compiled {counted(n_compiled, 'kernel')} for {processor}; all are in {folder}")

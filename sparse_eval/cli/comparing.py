@@ -16,11 +16,11 @@ from ..results.intervals import LEVEL
 from .loading import check_inputs_are_kept
 from .nightly import fail_if_last_is_worse, parse_by_metric
 from .options import (
-    Execution,
     Metrics,
     Output,
     Printing,
     Progress,
+    Running,
     counted,
     option,
     step,
@@ -169,7 +169,7 @@ def report(
     title: str = "Evaluation report",
     history: Annotated[Path | None, option(metavar="FILE")] = None,
     pairing: Pairing,
-    execution: Execution,
+    execution: Running,
 ) -> None:
     """Write an HTML page about results, with comparisons, segments of users and charts.
 
@@ -205,32 +205,15 @@ def report(
 
 def _load(words: list[str]) -> SavedResults:
     """Load results; those in a folder that cannot be read are reported and left out."""
-    from ..jobs.cross_validate import JOB
-    from ..jobs.sweep import saved_evaluations
     from ..results import Evaluation
-    from ..results.saving import SUMMARY
 
     named = [_parse_argument(word) for word in words]
     evaluations: dict[str, Evaluation] = {}
     left_out, lacks_last = {}, False
     with step("read") as done:
         for name, path in named:
-            if (path / f"{JOB}.jsonl").exists():
-                raise InvalidFileError(
-                    "is the folder of a cross-validation: call sparse_eval.cross_validate with the "
-                    "same arguments, and use its compare() and table",
-                    path,
-                )
-            is_one = not path.is_dir() or (path / SUMMARY).exists()
-            found = [path] if is_one else sorted(path.glob(f"*/{SUMMARY}"))
-            if not is_one:
-                gone = saved_evaluations(path, "gone").values()
-                found = [place for place in found if place.parent not in gone]
-            if not found:
-                raise InvalidFileError(
-                    f"contains no results: neither {SUMMARY} nor folders with one; --out writes it",
-                    path,
-                )
+            found = _results_in(path)
+            is_one = found == [path]
             if name and not is_one:
                 raise InvalidDataError(
                     f"{path} has {counted(len(found), 'result')}; name them one by one"
@@ -255,6 +238,29 @@ def _load(words: list[str]) -> SavedResults:
         raise SparseEvalError("none of the results could be read; see above")
     first = next(iter(evaluations.values()))
     return SavedResults(evaluations, first, left_out, lacks_last)
+
+
+def _results_in(path: Path) -> list[Path]:
+    """Return a saved evaluation, or the summaries of all in a folder, without removed ones."""
+    from ..jobs.cross_validate import JOB
+    from ..jobs.sweep import saved_evaluations
+    from ..results.saving import SUMMARY
+
+    if (path / f"{JOB}.jsonl").exists():
+        raise InvalidFileError(
+            "is the folder of a cross-validation: call sparse_eval.cross_validate with the "
+            "same arguments, and use its compare() and table",
+            path,
+        )
+    if not path.is_dir() or (path / SUMMARY).exists():
+        return [path]
+    gone = saved_evaluations(path, "gone").values()
+    found = [place for place in sorted(path.glob(f"*/{SUMMARY}")) if place.parent not in gone]
+    if not found:
+        raise InvalidFileError(
+            f"contains no results: neither {SUMMARY} nor folders with one; --out writes it", path
+        )
+    return found
 
 
 def _parse_argument(word: str) -> tuple[str, Path]:

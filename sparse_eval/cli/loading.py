@@ -95,7 +95,7 @@ class Loading:
         """Read a split that `split` wrote; options of loading may be for the candidates."""
         from ..datasets.split import Holdout
 
-        names = CONDITIONS if candidates else [one.name for one in fields(Events)]
+        names = CONDITIONS if candidates else [one.name for one in fields(Filtering)]
         if given := typed(*names):
             raise InvalidDataError(
                 f"{', '.join(given)}: {shown(folder)} is a split already; leave the options out, "
@@ -165,7 +165,7 @@ def _types_of(words: list[str] | None) -> list[str] | dict[str, float] | None:
 
 
 @dataclass(frozen=True)
-class Events(Loading):
+class Filtering(Loading):
     """Which interactions are kept.
 
     Parameters
@@ -194,7 +194,7 @@ _OF_METHODS = ("fraction", "n", "at", "gap", "test", "fold_in", "order", "repeat
 
 
 @dataclass(frozen=True)
-class Splitting(Events):
+class Splitting(Filtering):
     """How interactions are split.
 
     Parameters

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from ..core.files import make_folder_of, replacing
+from ..core.atomic_files import make_folder_of, replacing
 from ..core.formatting import number
 from ..errors import InvalidDataError, InvalidMetricError
 from ..metrics import convention_named, parse_metrics

@@ -30,23 +30,30 @@ from typing import (
     Annotated,
     Any,
     Literal,
+    Protocol,
     TypeAlias,
     TypeVar,
+    cast,
     get_args,
+    get_origin,
     get_type_hints,
+    runtime_checkable,
 )
 
 import typer
+from typer.core import TyperOption
 
 from ..core.arguments import check_bytes
-from ..core.files import as_path
+from ..core.atomic_files import as_path
 from ..core.formatting import records, text_of_frame
-from ..core.threads import limit_threads
+from ..core.threads import limited_threads
 from ..errors import InvalidDataError, SparseEvalError
 from ..inputs.files import is_uri
 from .terminal import LINE, QUIET, echo, note
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     import pandas as pd
 
     from ..core.types import JSONValue
@@ -143,8 +150,16 @@ ResultFolder: TypeAlias = Output[
 ]
 
 
+@runtime_checkable
+class Applied(Protocol):
+    """A group of options that are in force while a command runs."""
+
+    def applied(self) -> AbstractContextManager[None]:
+        """Apply the options to the commands of a block."""
+
+
 @dataclass(frozen=True)
-class Execution:
+class Running:
     """How a command computes and shows its progress.
 
     Parameters
@@ -165,16 +180,15 @@ class Execution:
     def applied(self) -> Iterator[None]:
         """Apply the options to the commands of a block."""
         quiet = QUIET.set(self.quiet)
-        limit_threads(self.threads)
         try:
-            yield
+            with limited_threads(self.threads):
+                yield
         finally:
-            limit_threads(None)
             QUIET.reset(quiet)
 
 
 @dataclass(frozen=True)
-class Progress(Execution):
+class Progress(Running):
     """The options of commands that take long.
 
     Parameters
@@ -304,7 +318,8 @@ def _harmless(cell: Any) -> Any:
 def _show_all(context: typer.Context, wanted: bool) -> None:
     if wanted:
         for parameter in context.command.params:
-            vars(parameter)["hidden"] = False
+            if isinstance(parameter, TyperOption):
+                parameter.hidden = False
         echo(context.get_help())
         raise typer.Exit
 
@@ -342,15 +357,9 @@ def declare(command: Callable[..., None]) -> Callable[..., None]:
             settings = {"help": helps.get(field), **settings}
             default = ... if default is parameter.empty else default
             if is_group or parameter.kind is parameter.KEYWORD_ONLY:
-                flag = f"--{field.replace('_', '-')}"
-                switch = f"{flag}/--no-{flag[2:]}" if kind == bool | None else flag
-                words = settings.pop("param_decls", (switch,))
-                on, _, off = words[0].partition("/")
-                flags.setdefault(field, off if off and default else on)
-                given = on.removeprefix("--").replace("-", "_")
+                given, flag, info = _option_of(field, kind, default, settings)
+                flags.setdefault(field, flag)
                 options.setdefault(field, given)
-                settings |= {"envvar": f"SPARSE_EVAL_{given.upper()}", "show_envvar": False}
-                info = typer.Option(default, *words, **settings)
             else:
                 given, info = field, typer.Argument(default, show_default=False, **settings)
             declared[given] = kind, info
@@ -373,7 +382,7 @@ def declare(command: Callable[..., None]) -> Callable[..., None]:
                 for name, (group, names) in groups.items():
                     given = {field: values[place] for field, place in names.items()}
                     made[name] = group(**given) if group else given[name]
-                    if hasattr(made[name], "applied"):
+                    if isinstance(made[name], Applied):
                         stack.enter_context(made[name].applied())
                 command(**made)
         except SparseEvalError as error:
@@ -388,15 +397,27 @@ def declare(command: Callable[..., None]) -> Callable[..., None]:
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=info, annotation=kind)
         for name, (kind, info) in declared.items()
     ]
-    run.__dict__["__signature__"] = inspect.Signature(parameters)
+    cast("Any", run).__signature__ = inspect.Signature(parameters)  # which typer reads
     return run
+
+
+def _option_of(
+    field: str, kind: Any, default: Any, settings: dict[str, Any]
+) -> tuple[str, str, Any]:
+    """Return the parameter of an option, its spelling in messages, and what typer declares."""
+    flag = f"--{field.replace('_', '-')}"
+    switch = f"{flag}/--no-{flag[2:]}" if kind == bool | None else flag
+    words = settings.pop("param_decls", (switch,))
+    on, _, off = words[0].partition("/")
+    given = on.removeprefix("--").replace("-", "_")
+    settings |= {"envvar": f"SPARSE_EVAL_{given.upper()}", "show_envvar": False}
+    return given, off if off and default else on, typer.Option(default, *words, **settings)
 
 
 def _settings(annotation: Any) -> tuple[Any, dict[str, Any]]:
     """Return the type of an option, and the settings that its annotation has."""
-    if not hasattr(annotation, "__metadata__"):
-        annotation = Annotated[annotation, {}]
-    kind, *more = get_args(annotation)
+    is_annotated = get_origin(annotation) is Annotated
+    kind, *more = get_args(annotation) if is_annotated else [annotation]
     settings: dict[str, Any] = {}
     if kind in (Path, Path | None):
         settings["parser"] = file
@@ -409,7 +430,7 @@ def _settings(annotation: Any) -> tuple[Any, dict[str, Any]]:
 def _documented(thing: Any) -> tuple[str, dict[str, str]]:
     """Return the text of a docstring before its parameters, and the description of each."""
     helps: dict[str, str] = {}
-    for each in reversed(getattr(thing, "__mro__", [thing])):
+    for each in reversed(inspect.getmro(thing) if isinstance(thing, type) else [thing]):
         text, _, rest = inspect.cleandoc(each.__doc__ or "").partition("Parameters\n----------\n")
         for name, lines in re.findall(r"^(\w+)\n((?: .*\n?)+)", rest, re.M):
             helps[name] = " ".join(lines.split())

@@ -105,7 +105,8 @@ def message_lines(words: list[str]) -> Iterator[None]:
 
 def tell(text: str, level: str = "", **fields: str) -> None:
     """Print a message on standard error; the level and fields are for JSON lines."""
-    getattr(sys.stderr, "fields", {}).update({"level": level} if level else {}, **fields)
+    if isinstance(sys.stderr, _JSONLines):
+        sys.stderr.fields.update({"level": level} if level else {}, **fields)
     echo(text, err=True)
 
 

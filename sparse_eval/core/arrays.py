@@ -32,8 +32,8 @@ SPARSE = "a scipy sparse matrix, such as scipy.sparse.csr_matrix(x) of a dense a
 
 def is_array(values: object) -> bool:
     """Return whether a value is an array of any library, rather than a list or a frame."""
-    is_frame = hasattr(type(values), "columns")
-    return (hasattr(values, "__dlpack__") or hasattr(values, "__array__")) and not is_frame
+    is_readable = hasattr(values, "__dlpack__") or hasattr(values, "__array__")
+    return is_readable and not is_frame(values)
 
 
 def as_array(values: object, name: str, expected: str) -> AnyArray:

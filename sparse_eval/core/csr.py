@@ -325,9 +325,8 @@ def coordinates(matrix: object) -> tuple[Items, Items, Floats, tuple[int, int]]:
 def added(*matrices: Any) -> CSRMatrix:
     """Return the sum of canonical matrices as float64, with explicit zeros; shapes may differ."""
     parts = [matrix.tocoo() for matrix in matrices]
-    rows, columns, values = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("row", "col", "data")
-    )
+    entries = zip(*((part.row, part.col, part.data) for part in parts), strict=True)
+    rows, columns, values = map(np.concatenate, entries)
     n_users, n_items = map(max, zip(*(part.shape for part in parts), strict=True))
     return summed_csr(rows, columns, values.astype(np.float64), (n_users, n_items))
 

@@ -61,34 +61,41 @@ def hash_labels(labels: AnyArray) -> Hashes:
     return hash_array(labels.astype(object), categorize=False)
 
 
+def digest(*parts: str | bytes | AnyArray) -> str:
+    """Return the SHA-256, in hexadecimal, of texts, bytes and the bytes of arrays in succession."""
+    hashed = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            hashed.update(np.ascontiguousarray(part).data)
+        else:
+            hashed.update(part.encode() if isinstance(part, str) else part)
+    return hashed.hexdigest()
+
+
 def digest_labels(labels: AnyArray) -> str:
     """Return 16 hexadecimal digits that identify labels in their order."""
     if labels.dtype.kind in "iu":
         data = labels.astype("<i8").tobytes()
     else:
         data = "\n".join(f"{type(label).__name__} {label!r}" for label in labels.tolist()).encode()
-    return hashlib.sha256(data).hexdigest()[:16]
+    return digest(data)[:16]
 
 
 def digest_csr(
     shape: tuple[int, int], indptr: ArrayLike, columns: ArrayLike, values: ArrayLike | None = None
 ) -> str:
     """Return the SHA-256, in hexadecimal, of sparse rows, independent of their dtypes."""
-    digest = hashlib.sha256()
     arrays = ((shape, "<i8"), (indptr, "<i8"), (columns, "<i4"), (values, "<f8"))
-    for array, dtype in arrays:
-        if array is not None:
-            digest.update(np.ascontiguousarray(array, dtype).data)
-    return digest.hexdigest()
+    return digest(*(np.asarray(array, dtype) for array, dtype in arrays if array is not None))
 
 
 def digest_arrays(*arrays: AnyArray) -> str:
     """Return 16 hexadecimal digits that identify the shapes, dtypes and values of arrays."""
-    digest = hashlib.sha256()
+    parts: list[str | AnyArray] = []
     for array in arrays:
-        digest.update(f"{array.dtype.name} {array.shape}".encode())
-        digest.update(np.ascontiguousarray(array, array.dtype.newbyteorder("<")).data)
-    return digest.hexdigest()[:16]
+        little_endian = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        parts += [f"{array.dtype.name} {array.shape}", little_endian]
+    return digest(*parts)[:16]
 
 
 def digest_file(path: Path) -> str:

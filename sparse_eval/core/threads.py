@@ -37,10 +37,15 @@ _PROCESS = os.getpid()
 _limit: int | None = None
 
 
-def limit_threads(limit: int | None) -> None:
-    """Limit the default number of threads of this process; None lifts the limit."""
-    global _limit
-    _limit = limit
+@contextmanager
+def limited_threads(limit: int | None) -> Iterator[None]:
+    """Limit the default number of threads of this process for a block; None sets no limit."""
+    global _limit  # not of a context, which other threads would not see
+    before, _limit = _limit, limit
+    try:
+        yield
+    finally:
+        _limit = before
 
 
 def thread_count(num_threads: int | None) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.files import as_input
+from ..core.atomic_files import as_input
 from ..errors import InvalidDataError, InvalidFileError
 from ..inputs.columns import USUAL
 from ..inputs.files import find_files, is_uri, naming

@@ -11,8 +11,8 @@ from scipy import sparse
 
 from ..core import elementary
 from ..core.arguments import check_choice, check_whole, show_spelling
+from ..core.atomic_files import as_input
 from ..core.csr import are_in, as_int32
-from ..core.files import as_input
 from ..core.hashing import hash_labels, uniforms
 from ..core.messages import warn
 from ..errors import InvalidDataError, InvalidFileError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.files import as_input
+from ..core.atomic_files import as_input
 from ..errors import InvalidFileError
 from ..inputs.cells import UNDATED, bad_row
 from ..inputs.files import naming, read_lines, shorten

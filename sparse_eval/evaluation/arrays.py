@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..core.files import as_input
+from ..core.atomic_files import as_input
+from ..core.hashing import digest
 from ..errors import InvalidDataError, InvalidFileError
 from ..inputs.data import as_training
 from ..inputs.npy import release, slice_rows
@@ -252,12 +252,12 @@ def _open_reference(reference: FileReference) -> Any:
 
 def _digest(path: Path) -> str:
     """Hash the sizes and samples of files; reading all of a large file would take too long."""
-    digest = hashlib.sha256()
+    parts: list[str | bytes] = []
     for file in sorted(path.glob("*.npy")) if path.is_dir() else [path]:
         size = file.stat().st_size
-        digest.update(f"{file.name} {size}".encode())
+        parts.append(f"{file.name} {size}")
         with file.open("rb") as stream:
             for sample in range(_SAMPLES):
                 stream.seek(sample * size // _SAMPLES)
-                digest.update(stream.read(_SAMPLE_SIZE))
-    return digest.hexdigest()
+                parts.append(stream.read(_SAMPLE_SIZE))
+    return digest(*parts)

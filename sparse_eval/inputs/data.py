@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from scipy.sparse import csr_matrix
 
 from ..core.arrays import is_array
 from ..core.csr import bounds_of, training_csr
+from ..core.hashing import digest
 from ..errors import InvalidDataError
 from .alignment import align, align_candidates, align_train, match
 from .item_data import as_groups, as_propensity, as_vectors, written
@@ -18,12 +18,12 @@ from .labelled import UserRows
 from .npy import slice_rows, sliceable_csr
 from .rankings import Rankings
 from .relevance import Relevance
-from .training import Training, digest_by_item
+from .training import ItemStatistics, Training, digest_by_item
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from ..core.types import CSRMatrix, Floats, Integers
+    from ..core.types import AnyArray, CSRMatrix, Floats, Integers
     from .alignment import Place
     from .axes import Axis
     from .candidates import Candidates
@@ -239,17 +239,16 @@ class SideData:
 
         Other inputs do not count: the training data of a block may cover only its users.
         """
-        digest = sha256()
+        parts: list[str | AnyArray] = []
         if "train" in inputs and self.training is not None:
-            digest.update(self.training.item_counts.data)
+            parts.append(self.training.item_counts)
         if "item_groups" in inputs and self.groups is not None:
-            for part in (self.groups.indptr, self.groups.indices, self.groups.data):
-                digest.update(np.ascontiguousarray(part).data)
+            parts += [self.groups.indptr, self.groups.indices, self.groups.data]
         if "item_vectors" in inputs and self.vectors is not None:
-            digest.update(np.ascontiguousarray(self.vectors).data)
+            parts.append(self.vectors)
         if "propensity" in inputs and self.propensity_digest is not None:
-            digest.update(self.propensity_digest.encode())
-        return digest.hexdigest()[:16]
+            parts.append(self.propensity_digest)
+        return digest(*parts)[:16]
 
     def digest_of_propensities(self, source: str) -> str:
         """Return a digest of the data that propensities are made from, "train" or "propensity"."""
@@ -303,4 +302,5 @@ def as_training(matrix: Any, n_users: int, n_items: int) -> Training:
     # It may be the caller's array, and other packages have formulas too. Always, because kernels
     # are compiled separately for arrays that can be written.
     items.flags.writeable = False
-    return Training(indptr, items, None if interacted.all() else interacted, n_items)
+    kept = None if interacted.all() else interacted
+    return Training(indptr, ItemStatistics(indptr, items, kept, n_items))

@@ -11,7 +11,7 @@ from itertools import takewhile
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from ..core.files import as_input
+from ..core.atomic_files import as_input
 from ..errors import InvalidDataError, InvalidFileError, shown
 
 if TYPE_CHECKING:

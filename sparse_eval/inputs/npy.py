@@ -11,8 +11,8 @@ from scipy import sparse
 
 from ..core import saved_arrays
 from ..core.arrays import SPARSE, wrong_type
+from ..core.atomic_files import as_input
 from ..core.csr import bounds_of, canonical_csr, check_csr_arrays, plain_matrix
-from ..core.files import as_input
 from ..core.saved_arrays import map_array
 from ..errors import InvalidDataError, InvalidFileError
 from .files import naming

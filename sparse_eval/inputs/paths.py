@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scipy.sparse import issparse
 
-from ..core.files import as_input
+from ..core.atomic_files import as_input
 from ..errors import InvalidDataError, InvalidFileError
 from .columns import USUAL, Usual
 from .files import find_files, is_uri, naming

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 #: Whether items that their user has seen may be recommended again, see `evaluate_model`.
 SeenItems: TypeAlias = Literal["exclude", "allow"]
-
-Value = TypeVar("Value")
 
 #: Items whose co-occurrences with all others are computed together.
 _ITEMS_AT_ONCE = 128
@@ -85,21 +84,105 @@ def popular_lists(train: CSRMatrix, k: int, filter_seen: bool) -> Items:
     return ids
 
 
-class _OfAllUsers(cached_property[Value]):
-    """A statistic of all users' training data, computed once and shared by all blocks."""
+class ItemStatistics:
+    """The training data of all users, and statistics of the items, which all blocks share.
 
-    def __get__(self, training: Any, owner: Any = None) -> Value:  # type: ignore[override]
-        """Return the statistic, or raise `InvalidMetricError` if only some users are covered."""
-        whole = training and (training._whole or training)
-        if whole is not None and not whole._covers_all:
-            raise InvalidMetricError(
-                f"a metric reads {self.attrname} of the training data of all users without "
-                "declaring "
-                'it; register the metric with needs=["train"]'
-            )
-        return cast("Value", super().__get__(whole, owner))
+    Attributes
+    ----------
+    indptr : ndarray of int64, shape (n_users + 1,)
+        Where each user's row starts and ends in `items`.
+    items : ndarray of int32
+        Item ids, ascending within a row: every stored entry, also an explicit zero.
+    interacted : ndarray of bool, or None
+        False for explicit zeros; None if there are none.
+    n_items : int
+        N, the number of items in the catalogue.
+    """
+
+    def __init__(
+        self, indptr: Integers, items: Items, interacted: Booleans | None, n_items: int
+    ) -> None:
+        self.indptr = indptr
+        self.items = items
+        self.interacted = interacted
+        self.n_items = n_items
+        self._renumbered: ItemStatistics | None = None
+
+    def renumbered(self, numbers: Integers) -> ItemStatistics:
+        """Return the same data with another number for each item; always called with the same."""
+        if self._renumbered is None:
+            rows = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+            items = as_int32(numbers[self.items])
+            order = sort_pairs(rows, items)[0]
+            kept = None if self.interacted is None else self.interacted[order]
+            ordered = read_only(items[order])
+            self._renumbered = ItemStatistics(self.indptr, ordered, kept, self.n_items)
+        return self._renumbered
+
+    @cached_property
+    def item_users(self) -> tuple[Integers, Items]:
+        """`indptr` and ascending users of each item, without explicit zeros."""
+        users = np.repeat(np.arange(len(self.indptr) - 1, dtype=np.int32), np.diff(self.indptr))
+        items = self.items
+        if self.interacted is not None:
+            users, items = users[self.interacted], items[self.interacted]
+        order = np.argsort(items, kind="stable")
+        return indptr_from_counts(np.bincount(items, minlength=self.n_items)), users[order]
+
+    @cached_property
+    def item_counts(self) -> Integers:
+        """The number of users of each item."""
+        return np.diff(self.item_users[0])
+
+    @cached_property
+    def n_active(self) -> int:
+        """The number of users who have an item."""
+        return int(np.count_nonzero(count_items(self.indptr, self.interacted)))
+
+    @cached_property
+    def item_novelty(self) -> Floats:
+        """−log2 of each item's share of the users; an item without users counts as one user's."""
+        if self.n_active == 0:
+            return np.full(self.n_items, np.nan)
+        return elementary.log2(self.n_active / np.maximum(self.item_counts, 1))
+
+    @cached_property
+    def by_popularity(self) -> Items:
+        """All items, the most popular first, equally popular ones by id."""
+        return np.argsort(-self.item_counts, kind="stable").astype(np.int32)
+
+    @cached_property
+    def popularity_levels(self) -> Integers:
+        """1 for the most popular items, 2 for the next number of users, …; 0 without users."""
+        counts = self.item_counts
+        levels = np.unique(counts[counts > 0])  # ascending
+        ranks = len(levels) - np.searchsorted(levels, counts)
+        return np.where(counts > 0, ranks, 0)
+
+    @cached_property
+    def bitmaps(self) -> tuple[NDArray[np.uint64], Integers]:
+        """The users of popular items as bits, see `pack_bits`."""
+        return pack_bits(*self.item_users, len(self.indptr) - 1)
+
+    @cached_property
+    def item_matrix(self) -> sparse.csr_matrix:
+        """Items × users, 1 for each interaction."""
+        indptr, users = self.item_users
+        parts = (np.ones(len(users), np.int64), users, indptr)
+        return sparse.csr_matrix(parts, shape=(self.n_items, len(self.indptr) - 1))
 
 
+def count_items(indptr: Integers, interacted: Booleans | None) -> Integers:
+    """Return the number of items of each row, without explicit zeros."""
+    if interacted is None:
+        return np.diff(indptr)
+    first, last = indptr[0], indptr[-1]
+    bounds = indptr_from_counts(interacted[first:last])
+    counts: Integers = np.diff(bounds[indptr - first])
+    return counts
+
+
+@dataclass(frozen=True, eq=False)
 class Training:
     """The items that each user has seen in the training data, and statistics of the items.
 
@@ -108,117 +191,49 @@ class Training:
     indptr : ndarray of int64, shape (n_users + 1,)
         Where each user's row starts and ends in `items`. The first rows are the users that are
         evaluated.
-    items : ndarray of int32
-        Item ids, ascending within a row: every stored entry, also an explicit zero.
-    n_items : int
-        N, the number of items in the catalogue.
+    whole : ItemStatistics
+        The data of all users. `items` and `n_items` are its own.
+    allows_seen : bool
+        Whether items that users have seen are candidates too.
+    covers_all : bool
+        Whether `whole` has all users, so that it has statistics of the items.
     """
 
-    def __init__(
-        self,
-        indptr: Integers,
-        items: Items,
-        interacted: Booleans | None,
-        n_items: int,
-        whole: Training | None = None,
-    ) -> None:
-        self.indptr = indptr
-        self.items = items
-        self.n_items = n_items
-        #: Whether items that users have seen are candidates too, see `allowing_seen`.
-        self.allows_seen = False
-        self._interacted = interacted  # False for explicit zeros; None if there are none
-        self._whole = whole  # of a block, the training data of all users
-        self._covers_all = True
-        self._renumbered: Training | None = None
+    indptr: Integers
+    whole: ItemStatistics
+    allows_seen: bool = False
+    covers_all: bool = True
+
+    @property
+    def items(self) -> Items:
+        """Item ids, ascending within a row: every stored entry, also an explicit zero."""
+        return self.whole.items
+
+    @property
+    def n_items(self) -> int:
+        """N, the number of items in the catalogue."""
+        return self.whole.n_items
+
+    def part(self, first: int, last: int) -> Training:
+        """Return the data of some users, with the item statistics of all users."""
+        return replace(self, indptr=bounds_of(self.indptr, first, last))
+
+    def allowing_seen(self) -> Training:
+        """Return the same data, but users can be recommended items that they have seen."""
+        return replace(self, allows_seen=True)
+
+    def of_own_users(self) -> Training:
+        """Return the same data without statistics of the items, as they cover only some users."""
+        return replace(self, covers_all=False)
 
     def renumbered(self, numbers: Integers) -> Training:
         """Return the same data with another number for each item; always called with the same."""
-        whole = self._whole or self
-        if whole._renumbered is None:
-            rows = np.repeat(np.arange(len(whole.indptr) - 1), np.diff(whole.indptr))
-            items = as_int32(numbers[whole.items])
-            order = sort_pairs(rows, items)[0]
-            kept = None if whole._interacted is None else whole._interacted[order]
-            moved = Training(whole.indptr, read_only(items[order]), kept, whole.n_items)
-            moved._covers_all, whole._renumbered = whole._covers_all, moved
-        whole = whole._renumbered
-        training = Training(self.indptr, whole.items, whole._interacted, whole.n_items, whole)
-        training.allows_seen = self.allows_seen
-        return training
-
-    @_OfAllUsers
-    def item_users(self) -> tuple[Integers, Items]:
-        """`indptr` and ascending users of each item, without explicit zeros."""
-        users = np.repeat(np.arange(len(self.indptr) - 1, dtype=np.int32), np.diff(self.indptr))
-        items = self.items
-        if self._interacted is not None:
-            users, items = users[self._interacted], items[self._interacted]
-        order = np.argsort(items, kind="stable")
-        return indptr_from_counts(np.bincount(items, minlength=self.n_items)), users[order]
-
-    @_OfAllUsers
-    def item_counts(self) -> Integers:
-        """Count the users of each item."""
-        return np.diff(self.item_users[0])
-
-    @_OfAllUsers
-    def n_active(self) -> int:
-        """Count the users who have an item."""
-        return int(np.count_nonzero(self.user_counts))
-
-    @_OfAllUsers
-    def item_novelty(self) -> Floats:
-        """−log2 of each item's share of the users; an item without users counts as one user's."""
-        if self.n_active == 0:
-            return np.full(self.n_items, np.nan)
-        return elementary.log2(self.n_active / np.maximum(self.item_counts, 1))
-
-    @_OfAllUsers
-    def by_popularity(self) -> Items:
-        """All items, the most popular first, equally popular ones by id."""
-        return np.argsort(-self.item_counts, kind="stable").astype(np.int32)
-
-    @_OfAllUsers
-    def popularity_levels(self) -> Integers:
-        """1 for the most popular items, 2 for the next number of users, …; 0 without users."""
-        counts = self.item_counts
-        levels = np.unique(counts[counts > 0])  # ascending
-        ranks = len(levels) - np.searchsorted(levels, counts)
-        return np.where(counts > 0, ranks, 0)
-
-    def digest_of_counts(self, labels: Axis | None) -> str:
-        """Return digits that identify the numbers of users, of each item and in all."""
-        return f"{self.n_active}-{digest_by_item(self.item_counts, labels)}"
+        return replace(self, whole=self.whole.renumbered(numbers))
 
     @cached_property
     def user_counts(self) -> Integers:
         """The number of items of each user, without explicit zeros."""
-        if self._interacted is None:
-            return np.diff(self.indptr)
-        first, last = self.indptr[0], self.indptr[-1]
-        interacted = indptr_from_counts(self._interacted[first:last])
-        counts: Integers = np.diff(interacted[self.indptr - first])
-        return counts
-
-    def part(self, first: int, last: int) -> Training:
-        """Return the data of some users, with the item statistics of all users."""
-        bounds = bounds_of(self.indptr, first, last)
-        whole = self._whole or self
-        part = Training(bounds, self.items, self._interacted, self.n_items, whole)
-        part.allows_seen = self.allows_seen
-        return part
-
-    def allowing_seen(self) -> Training:
-        """Return the same data, but users can be recommended items that they have seen."""
-        training = self.part(0, len(self.indptr) - 1)
-        training.allows_seen = True
-        return training
-
-    def of_own_users(self) -> Training:
-        """Return the same data without statistics of the items, as they cover only some users."""
-        self._covers_all = False
-        return self
+        return count_items(self.indptr, self.whole.interacted)
 
     def seen(self, users: Integers) -> tuple[Integers, Items]:
         """Return `indptr` and the ascending items that each given user has seen.
@@ -232,11 +247,49 @@ class Training:
     def history(self, users: Integers) -> tuple[Integers, Items]:
         """Return `indptr` and ascending items of the given users, without explicit zeros."""
         bounds, items = take_rows(self.indptr, users, self.items)
-        if self._interacted is None:
+        if self.whole.interacted is None:
             return bounds, items
-        _, interacted = take_rows(self.indptr, users, self._interacted)
+        _, interacted = take_rows(self.indptr, users, self.whole.interacted)
         kept = np.flatnonzero(interacted)
         return np.searchsorted(kept, bounds), items[kept]
+
+    def _of_all_users(self, name: str) -> ItemStatistics:
+        """Return the statistics, or raise an error about the one that a metric reads."""
+        if not self.covers_all:
+            raise InvalidMetricError(
+                f"a metric reads {name} of the training data of all users without declaring it; "
+                'register the metric with needs=["train"]'
+            )
+        return self.whole
+
+    @property
+    def item_counts(self) -> Integers:
+        """The number of users of each item."""
+        return self._of_all_users("item_counts").item_counts
+
+    @property
+    def n_active(self) -> int:
+        """The number of users who have an item."""
+        return self._of_all_users("n_active").n_active
+
+    @property
+    def item_novelty(self) -> Floats:
+        """−log2 of each item's share of the users; an item without users counts as one user's."""
+        return self._of_all_users("item_novelty").item_novelty
+
+    @property
+    def by_popularity(self) -> Items:
+        """All items, the most popular first, equally popular ones by id."""
+        return self._of_all_users("by_popularity").by_popularity
+
+    @property
+    def popularity_levels(self) -> Integers:
+        """1 for the most popular items, 2 for the next number of users, …; 0 without users."""
+        return self._of_all_users("popularity_levels").popularity_levels
+
+    def digest_of_counts(self, labels: Axis | None) -> str:
+        """Return digits that identify the numbers of users, of each item and in all."""
+        return f"{self.n_active}-{digest_by_item(self.item_counts, labels)}"
 
     def similarities(
         self, indptr: Integers, items: Items, k: int, *, jaccard: bool = False
@@ -245,27 +298,19 @@ class Training:
 
         These are the cosines, or the Jaccard indices, of the users of two items.
         """
+        whole = self._of_all_users("similarities")
         sums = np.empty(len(indptr) - 1)
         cache = np.zeros((CACHED_PAIRS, 2), np.int64)
-        lists, users = Rows(indptr, items), Rows(*self.item_users)
-        sum_similarities(lists, k, users, *self._bitmaps, cache, jaccard, sums)
+        lists, users = Rows(indptr, items), Rows(*whole.item_users)
+        sum_similarities(lists, k, users, *whole.bitmaps, cache, jaccard, sums)
         return sums
-
-    @_OfAllUsers
-    def _bitmaps(self) -> tuple[NDArray[np.uint64], Integers]:
-        return pack_bits(*self.item_users, len(self.indptr) - 1)
-
-    @_OfAllUsers
-    def _item_matrix(self) -> sparse.csr_matrix:
-        indptr, users = self.item_users
-        parts = (np.ones(len(users), np.int64), users, indptr)
-        return sparse.csr_matrix(parts, shape=(self.n_items, len(self.indptr) - 1))
 
     def cosines_with_history(self, users: Integers, rows: Integers, items: Items) -> Floats:
         """Return, for pairs of a user and an item, its mean cosine with the user's history.
 
         A pair is an index of `users` and an item. NaN for a user without history.
         """
+        whole = self._of_all_users("cosines_with_history")
         bounds, known = self.history(users)
         sizes = np.diff(bounds)
         means = np.full(len(rows), np.nan)
@@ -275,7 +320,7 @@ class Training:
         stops = np.append(starts[1:], len(items))
         for first in range(0, len(distinct), _ITEMS_AT_ONCE):
             chosen = distinct[first : first + _ITEMS_AT_ONCE]
-            common = self._item_matrix[chosen] @ self._item_matrix.T
+            common = whole.item_matrix[chosen] @ whole.item_matrix.T
             common.sort_indices()  # entries are looked up, in a row of any order one after another
             last = min(first + _ITEMS_AT_ONCE, len(distinct)) - 1
             pairs = order[starts[first] : stops[last]]
@@ -288,7 +333,7 @@ class Training:
                 both = np.zeros(0)  # SciPy returns a matrix for no entries
                 if len(others):
                     both = np.asarray(common[places, others]).ravel()
-                degrees = self.item_counts
+                degrees = whole.item_counts
                 product = degrees[chosen[places]].astype(np.float64) * degrees[others]
                 cosines = np.divide(both, np.sqrt(product), out=np.zeros(len(both)), where=both > 0)
                 total = np.bincount(np.repeat(np.arange(len(some)), counts), cosines, len(some))

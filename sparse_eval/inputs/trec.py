@@ -18,8 +18,8 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import describe
+from ..core.atomic_files import as_path, replacing
 from ..core.csr import sort_distinct
-from ..core.files import as_path, replacing
 from ..errors import InvalidDataError, InvalidFileError
 from .files import naming, read_lines, shorten
 from .rankings import Rankings, Ties, check_ties

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ..core.arguments import check_choice, check_fraction
-from ..core.files import as_input
+from ..core.atomic_files import as_input
 from ..core.formatting import escaped, plain
 from ..core.hashing import hash_labels, splitmix64
 from ..errors import InvalidDataError

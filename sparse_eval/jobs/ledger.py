@@ -13,14 +13,14 @@ data, the request, and the version of the numbers.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..core.files import locked, locked_folder, make_folder
+from ..core.atomic_files import locked, locked_folder, make_folder
+from ..core.hashing import digest
 from ..core.messages import warn
 from ..core.versions import installed_version
 from ..errors import InvalidFileError, OutputError, shown
@@ -49,7 +49,8 @@ LINE = "job", "slot", "schema", "sparse_eval", "check"
 #: The file of the table of a sweep, next to its ledger.
 TABLE = "table.csv"
 
-_REMEDY = "Choose a different folder, or empty this one; no file was changed"
+#: What to do about a folder of other inputs.
+REMEDY = "Choose a different folder, or empty this one; no file was changed"
 
 
 class Ledger:
@@ -110,7 +111,7 @@ class Ledger:
             for pattern in () if ledger.rows else earlier:
                 for path in () if folder is None else folder.glob(pattern):
                     raise InvalidFileError(
-                        f"has no {job}.jsonl next to it, so it cannot be continued. {_REMEDY}",
+                        f"has no {job}.jsonl next to it, so it cannot be continued. {REMEDY}",
                         path,
                     )
             if ledger.rows:
@@ -130,16 +131,9 @@ class Ledger:
         """Raise `InvalidFileError` unless a row has these values; the message shows the others."""
         found = self.rows.get(slot, {})
         prefix = "" if slot == INPUTS else f"{slot} "
-        differences = [
-            f"{prefix}{name}={found.get(name)} (now {values[name]})"
-            for name in values
-            if found.get(name) != values[name]
-        ]
-        if differences:
+        if differing := differences(found, values, prefix):
             raise InvalidFileError(
-                f"this folder was written with different inputs: {'; '.join(differences)}. "
-                f"{_REMEDY}",
-                self.path,
+                f"this folder was written with different inputs: {differing}. {REMEDY}", self.path
             )
 
     def append(self, slot: str, **values: Any) -> Row:
@@ -275,11 +269,20 @@ class Ledger:
             raise OutputError(f"{shown(self.path)}: cannot be written: {error.strerror}") from error
 
 
+def differences(found: Row, values: Row, prefix: str = "") -> str:
+    """Return which values differ from those found, in words; empty if none does."""
+    return "; ".join(
+        f"{prefix}{name}={found.get(name)} (now {value})"
+        for name, value in values.items()
+        if found.get(name) != value
+    )
+
+
 def _check(row: Row) -> str:
     """Return a digest of a row, so that what is read is what was written."""
     rest = {name: value for name, value in row.items() if name != "check"}
     text = json.dumps(rest, sort_keys=True, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return digest(text)[:16]
 
 
 def _whole_lines(file: BinaryIO) -> int:

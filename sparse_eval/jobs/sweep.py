@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.arguments import check_flag, show_spelling
-from ..core.files import as_path, replacing
+from ..core.atomic_files import as_path, replacing
 from ..core.formatting import escaped, plain
 from ..core.hashing import digest_file
 from ..core.messages import printable
@@ -209,7 +209,7 @@ def sweep(
     with Ledger.opened(out, JOB, scoring.inputs, earlier=(TABLE,)) as ledger:
         origin = train.folder if isinstance(train, Holdout) else train
         data = {"data": shown(origin)} if isinstance(origin, str | Path) else {}
-        table = Table(ledger, files, scoring, monitored, save=save, about=data)
+        table = SweepTable(ledger, files, scoring, monitored, save=save, about=data)
         tasks = ((path.absolute(), path) for path in files)
         with (
             progress_bar(progress, total=len(files), desc="score", unit=" checkpoints") as bar,
@@ -301,7 +301,7 @@ class Scored(NamedTuple):
     doubts: Sequence[Callable[[str], None]] = ()
 
 
-class Table:
+class SweepTable:
     """The rows of a sweep over some files.
 
     Parameters

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import math
-import sys
 import warnings
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
-from weakref import WeakSet
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ..core.arguments import check_choice, check_flag, check_number, check_whole, show_spelling
-from ..core.files import make_folder
+from ..core.atomic_files import make_folder
 from ..core.formatting import as_html, number, plain
 from ..core.hashing import digest_file
 from ..core.messages import warn
 from ..core.progress import progress_bar
-from ..core.threads import one_blas_thread, thread_count, thread_lock
+from ..core.threads import one_blas_thread, thread_count
 from ..datasets.split.opening import digest_of, open_train, split_arguments
 from ..errors import (
     InvalidDataError,
@@ -43,6 +41,7 @@ from .scoring import Scoring, best_of, parse_monitored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     import pandas as pd
     from implicit.cpu.als import AlternatingLeastSquares
@@ -288,8 +287,9 @@ def _fit(model: Any, matrix: CSRMatrix, progress: bool | None) -> None:
 class TrainingStopped(Exception):  # noqa: N818 - nothing went wrong
     """Raised to end a training whose monitored metric no longer improves.
 
-    `EvaluationCallback.fit` and the ``fit`` of implicit's models return then, and the model has its
-    best factors. Another ``fit`` that calls the callback passes the exception on to you.
+    The model has its best factors then. `EvaluationCallback.fit`, `train_als` and `train_model`
+    catch it and return. The ``fit`` of implicit's models cannot end its loop in another way, so
+    that it passes the exception on to you.
 
     See Also
     --------
@@ -302,9 +302,9 @@ class EvaluationCallback:
 
     For ALS, BPR and LMF of `implicit`, on the CPU or the GPU. `implicit` does not pass the model to
     a callback, so either let the callback train it, ``callback.fit(model)``, or register it with
-    ``on``: ``model.fit(train, callback=callback.on(model))``. The factors are the same, bit for
-    bit, as without the callback. In your own training loop, such as one of PyTorch, call ``step``
-    after each epoch.
+    ``on``: ``model.fit(train, callback=callback.on(model))``, which raises `TrainingStopped` at an
+    early stop. The factors are the same, bit for bit, as without the callback. In your own training
+    loop, such as one of PyTorch, call ``step`` after each epoch.
 
     Parameters
     ----------
@@ -513,8 +513,9 @@ class EvaluationCallback:
         -------
         EvaluationCallback
             The same object, for ``model.fit(train, callback=callback.on(model))``, where `train`
-            has the same rows and columns as the callback's training data. If that ``fit`` is
-            interrupted, the model keeps its current factors, not the best. The callback does not
+            has the same rows and columns as the callback's training data. With `patience`, that
+            ``fit`` raises `TrainingStopped` at an early stop, and the model has its best factors.
+            If it is interrupted, the model keeps its current factors. The callback does not
             know the data passed to ``fit``. So the model gets neither ids nor a record of its
             training data, as after any ``fit`` of implicit.
 
@@ -527,7 +528,6 @@ class EvaluationCallback:
             If the model is fitted, and not to the users and items of `train`.
         """
         self._register(model)
-        _let_fit_return(model, self._training)
         return self
 
     def _register(self, model: Any) -> None:
@@ -768,7 +768,6 @@ class EvaluationCallback:
                 "implicit does not pass the model to a callback. Use fit(..., "
                 "callback=callback.on(model)), or callback.fit(model)"
             )
-        _restore_bars(training)
         training.seconds += seconds
         done = iteration + 1
         last = done == model.iterations
@@ -790,7 +789,8 @@ class EvaluationCallback:
         if self._is_over() and not last:
             raise TrainingStopped(
                 f"stopped after {done} iterations; {self.monitor} was best after "
-                f"{self.best_iteration}"
+                f"{self.best_iteration}. The model has these factors. Catch this exception, or "
+                "train with callback.fit(model), which returns"
             )
 
     def _evaluate(self, model: AnyModel, done: int, loss: Any = None) -> None:
@@ -811,30 +811,39 @@ class EvaluationCallback:
         is_best = self.best_iteration == done
         if is_best and self._patience is not None and model.factors is not None:
             training.best_factors = np.array(model.factors[0]), np.array(model.factors[1])
-        name = digest = None
-        if self._folder is not None and (is_best or not self._only_best):
-            users, items = ids_of(model)
-            if users is items is None:
-                users, items = labels_of(self._train)
-            name = self._file_of(done)
-            saved: Any = model.trained or model
-            path = save_model(saved, self._folder / name, users=users, items=items)
-            digest = None if training.ledger is None else digest_file(path)
+        path = self._save(model, done) if is_best or not self._only_best else None
         if training.ledger is not None:
             row = {key: plain(value) for key, value in training.rows[-1].items()}
-            training.ledger.append(str(done), values=row, file=name, sha256=digest)
+            file, sha256 = (None, None) if path is None else (path.name, digest_file(path))
+            training.ledger.append(str(done), values=row, file=file, sha256=sha256)
         if self._log is not None:
-            try:
-                self._log(values, done)
-            except Exception as error:
-                if not self._log_warns:
-                    raise
-                if not training.has_warned:
-                    warn(
-                        f"log= failed after iteration {done}, and the training goes on: "
-                        f"{type(error).__name__}: {error}"
-                    )
-                training.has_warned = True
+            self._log_values(self._log, values, done)
+
+    def _save(self, model: AnyModel, done: int) -> Path | None:
+        """Save a checkpoint after so many iterations, if there is a folder, and return its path."""
+        if self._folder is None:
+            return None
+        users, items = ids_of(model)
+        if users is items is None:
+            users, items = labels_of(self._train)
+        saved: Any = model.trained or model
+        return save_model(saved, self._folder / self._file_of(done), users=users, items=items)
+
+    def _log_values(
+        self, log: Callable[[dict[str, float], int], object], values: dict[str, float], done: int
+    ) -> None:
+        """Pass values to the user's `log`; if it fails, warn once, or raise."""
+        try:
+            log(values, done)
+        except Exception as error:
+            if not self._log_warns:
+                raise
+            if not self._training.has_warned:
+                warn(
+                    f"log= failed after iteration {done}, and the training goes on: "
+                    f"{type(error).__name__}: {error}"
+                )
+            self._training.has_warned = True
 
     def _file_of(self, done: int) -> str:
         """Return the name of the checkpoint after so many iterations."""
@@ -873,7 +882,7 @@ class EvaluationCallback:
         return best not in self._training.rows[-self._patience :]
 
 
-@dataclass(slots=True, weakref_slot=True, eq=False)
+@dataclass(slots=True)
 class _Training:
     """The state of one training; the data are not known if the model's own ``fit`` gets them."""
 
@@ -905,44 +914,3 @@ class _Training:
                     setattr(model, name, None)
         if self.data is not None and model.item_factors is not None:
             keep_training(model, self.data)
-
-
-#: Trainings whose ``fit`` has not begun its loop, and the progress bars of implicit's modules that
-#: are replaced until then.
-_waiting: WeakSet[_Training] = WeakSet()
-_bars: dict[Any, type] = {}
-
-
-def _let_fit_return(model: Any, training: _Training) -> None:
-    """Let the next ``fit`` of a model return when its callback raises `TrainingStopped`.
-
-    implicit has no way to end a training, but calls the callback in a ``with tqdm(...)`` block,
-    which may end an exception. So its modules get another ``tqdm`` until this block has begun. Any
-    other ``fit`` passes the exception on.
-    """
-    with thread_lock("implicit's progress bars"):
-        _waiting.add(training)
-        for kind in type(model).__mro__:
-            module: Any = sys.modules.get(kind.__module__)
-            is_own = kind.__module__.startswith("implicit.")
-            if is_own and isinstance(getattr(module, "tqdm", None), type):
-                bar = _bars.setdefault(module, module.tqdm)
-                module.tqdm = type(bar.__name__, (_EndingBar, bar), {})
-
-
-def _restore_bars(training: _Training) -> None:
-    """Give implicit's modules their progress bars back once no training waits for its loop."""
-    if training in _waiting:
-        with thread_lock("implicit's progress bars"):
-            _waiting.discard(training)
-            while _bars and not _waiting:
-                module, bar = _bars.popitem()
-                module.tqdm = bar
-
-
-class _EndingBar:
-    """A progress bar whose block ends the exception `TrainingStopped`."""
-
-    def __exit__(self, kind: type[BaseException] | None, *error: Any) -> bool:
-        super().__exit__(kind, *error)  # type: ignore[misc]
-        return kind is TrainingStopped

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..core.arguments import check_whole, show_spelling
-from ..core.files import locked_folder, make_folder, replacing
+from ..core.atomic_files import locked_folder, make_folder, replacing
 from ..core.formatting import text_of_frame
 from ..core.messages import no_attribute
 from ..core.progress import progress_bar
@@ -31,6 +31,7 @@ from ..errors import (
 from ..evaluation.execution import Execution
 from ..models.checkpoints import saving_model
 from ..results.saving import SUMMARY
+from .ledger import REMEDY, differences
 from .scoring import Scoring
 from .train import PARAMETERS, WHOLE, EvaluationCallback, check_parameter, train_als
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.pruners import BasePruner
     from optuna.samplers import BaseSampler
+    from optuna.storages import JournalStorage
     from optuna.trial import FrozenTrial
 
     from ..core.types import PathLike
@@ -531,8 +533,6 @@ def _open_study(folder: Path | None, inputs: dict[str, Any], monitor: Metric) ->
         If the journal is damaged, or its study has other inputs.
     """
     import optuna
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
     from optuna.study import StudyDirection
 
     is_maximized = monitor.definition.higher_is_better
@@ -540,22 +540,17 @@ def _open_study(folder: Path | None, inputs: dict[str, Any], monitor: Metric) ->
     if folder is None:
         return optuna.create_study(direction=direction)
 
-    def journal(path: Path) -> JournalStorage:
-        # The folder is locked, so a lock of the file found here is that of a killed process.
-        lock = JournalFileOpenLock(str(path), grace_period=3)
-        return JournalStorage(JournalFileBackend(str(path), lock))
-
     path = folder / JOURNAL
     if not path.exists():
         with replacing(path) as temporary:
             study = optuna.create_study(
-                storage=journal(temporary), study_name=_STUDY, direction=direction
+                storage=_journal(temporary), study_name=_STUDY, direction=direction
             )
             study.set_user_attr(_INPUTS, inputs)
     try:
         if not path.read_bytes().endswith(b"\n"):
             raise ValueError("the last line is incomplete, and Optuna would add to it")
-        study = optuna.load_study(study_name=_STUDY, storage=journal(path))
+        study = optuna.load_study(study_name=_STUDY, storage=_journal(path))
         found = study.user_attrs[_INPUTS]
     except _DAMAGE as error:
         raise InvalidFileError(
@@ -563,18 +558,19 @@ def _open_study(folder: Path | None, inputs: dict[str, Any], monitor: Metric) ->
             "incomplete; otherwise choose a different folder",
             path,
         ) from error
-    differences = [
-        f"{name}={found.get(name)} (now {value})"
-        for name, value in inputs.items()
-        if found.get(name) != value
-    ]
-    if differences:
-        raise InvalidFileError(
-            f"this search has different inputs: {'; '.join(differences)}. Choose a different "
-            "folder, or empty this one; no file was changed",
-            path,
-        )
+    if differing := differences(found, inputs):
+        raise InvalidFileError(f"this search has different inputs: {differing}. {REMEDY}", path)
     return study
+
+
+def _journal(path: Path) -> JournalStorage:
+    """Return the storage of a study in a locked folder."""
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+
+    # A lock of the file found here is that of a killed process.
+    lock = JournalFileOpenLock(str(path), grace_period=3)
+    return JournalStorage(JournalFileBackend(str(path), lock))
 
 
 def _test(

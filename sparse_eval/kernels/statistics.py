@@ -29,7 +29,7 @@ class Sums:
 
     For each cut-off k, they are sums over the positions r <= k of the list. The gain is g, the hit
     h and the discount d(r) = 1 / log2(r + 1). To add a sum, declare it here and compute it in
-    `sweep`; formulas read it by name from `metrics.statistics.Statistics`.
+    `sweep`; formulas read it by name from `metrics.user_statistics.Statistics`.
     """
 
     hits: Floats  # Σ h

@@ -2,12 +2,12 @@
 
 from ..inputs.training import Training
 from ..kernels.hits import Hits
-from . import accuracy, beyond_accuracy, intents, popularity_bias  # noqa: F401 - they register
+from . import accuracy, beyond_accuracy, intent_aware, popularity_bias  # noqa: F401 - they register
 from .conventions import CONVENTIONS, STANDARD, Convention, Exceptions, convention_named
 from .grammar import Metric, parse, parse_metrics
 from .lists import Lists
 from .registry import REGISTRY, Choice, Definition, Formula, Number
-from .statistics import FULL_LIST, Statistics
+from .user_statistics import FULL_LIST, Statistics
 
 __all__ = [
     "CONVENTIONS",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..core.types import Floats, Integers
     from .random_baseline import ExpectedStatistics
     from .registry import Arguments
-    from .statistics import Statistics
+    from .user_statistics import Statistics
 
     Ratio: TypeAlias = tuple[Floats, Floats | Integers | int]
 

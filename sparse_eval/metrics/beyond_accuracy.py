@@ -15,7 +15,7 @@ from .lists import row_sums
 from .measure import discount_tables
 from .random_baseline import chances_of_first
 from .registry import Choice, metric
-from .statistics import FULL_LIST
+from .user_statistics import FULL_LIST
 
 if TYPE_CHECKING:
     from scipy import sparse

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ..errors import InvalidMetricError
 from .registry import Definition, definition, find, nearest
-from .statistics import FULL_LIST
+from .user_statistics import FULL_LIST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -20,7 +20,7 @@ from .conventions import MOST_SLOTS, Convention, discount
 from .grammar import Metric
 from .plan import Plan
 from .registry import Definition, Formula
-from .statistics import Statistics, TiedStatistics
+from .user_statistics import Statistics, TiedStatistics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

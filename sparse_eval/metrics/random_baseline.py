@@ -37,7 +37,7 @@ from .measure import (
     value_of_lists,
 )
 from .plan import View
-from .statistics import FULL_LIST, Statistics
+from .user_statistics import FULL_LIST, Statistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -10,14 +10,14 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import is_array
+from ..core.atomic_files import as_input
 from ..core.csr import plain_matrix
-from ..core.files import as_input
 from ..core.messages import warn
 from ..errors import UnsupportedModelError
 from ..inputs.labelled import labels_of
 from ..inputs.npy import open_array
 from ..retrieval.ranker import check_factors
-from ..retrieval.scores import check_weights
+from ..retrieval.score_search import check_weights
 from .checkpoints import check_similarity, read_checkpoint
 from .identifiers import ITEM_IDS, USER_IDS, copy_ids, without_old_training
 from .model import Factors, ImplicitFactors, Model
@@ -27,7 +27,7 @@ from .scorers import ItemItemModel, Scorer
 if TYPE_CHECKING:
     from ..core.types import AnyArray, PathLike, SparseInput
     from ..inputs.labelled import LabelledMatrix
-    from ..retrieval.scores import ScoreFunction
+    from ..retrieval.score_search import ScoreFunction
 
 
 #: Models for `evaluate_model`: a fitted model of implicit, a checkpoint, only factors, an item-item

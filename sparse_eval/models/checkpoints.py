@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from ..core.atomic_files import as_input, as_path, replacing
 from ..core.csr import canonical_csr
-from ..core.files import as_input, as_path, replacing
 from ..core.saved_arrays import NPY, UnreadableError, read_arrays, read_sparse
 from ..core.threads import one_blas_thread
 from ..errors import (
@@ -23,7 +23,7 @@ from ..errors import (
 from ..inputs.axes import Axis
 from ..inputs.npy import open_array
 from ..retrieval.ranker import check_factors
-from ..retrieval.scores import check_weights
+from ..retrieval.score_search import check_weights
 from .identifiers import (
     ITEM_IDS,
     TRAINED_ON,

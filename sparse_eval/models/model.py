@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..core.files import replacing_npz
-from ..retrieval.products import Similarity, as_products
+from ..core.atomic_files import replacing_npz
 from ..retrieval.ranker import CandidateSearch, check_factors
 from ..retrieval.search import Search
+from ..retrieval.similarities import Similarity, as_products
 from .identifiers import ITEM_IDS, USER_IDS, ids_of, keep_ids
 
 if TYPE_CHECKING:

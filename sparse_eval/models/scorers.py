@@ -10,14 +10,14 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import as_array, describe, is_array, is_frame
+from ..core.atomic_files import replacing_npz
 from ..core.csr import plain_matrix
-from ..core.files import replacing_npz
 from ..core.threads import thread_count
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.axes import Axis
 from ..inputs.labelled import labels_of, own_labels
 from ..inputs.npy import release
-from ..retrieval.scores import (
+from ..retrieval.score_search import (
     CELLS_OF_THREAD,
     FunctionScores,
     ItemScores,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, CSRMatrix, Integers, PathLike, SparseInput
     from ..retrieval.ranker import Options, Ranker
-    from ..retrieval.scores import ScoreFunction
+    from ..retrieval.score_search import ScoreFunction
 
 #: The array of a dense item-item matrix in its file.
 ITEM_WEIGHTS = "item_weights"

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ..core.arguments import show_spelling
+from ..core.atomic_files import as_path, make_folder_of, replacing
 from ..core.exact_sums import Moments
-from ..core.files import as_path, make_folder_of, replacing
 from ..core.formatting import plain, records
 from ..core.messages import printable
 from ..core.threads import thread_lock

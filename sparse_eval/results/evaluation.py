@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.arguments import check_fraction, check_number, show_spelling
 from ..core.arrays import describe
-from ..core.files import as_input, as_path
+from ..core.atomic_files import as_input, as_path
 from ..core.messages import no_attribute, warn
 from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.axes import Axis

@@ -26,7 +26,6 @@ item is listed, for each group of users; or the sums of the metric at the positi
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import math
@@ -36,9 +35,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..core.atomic_files import make_folder, read_json, replacing_together
 from ..core.exact_sums import Moments
-from ..core.files import make_folder, read_json, replacing_together
 from ..core.formatting import plain
+from ..core.hashing import digest
 from ..errors import InvalidFileError, OutputError
 from ..inputs.candidates import JUDGED
 from ..inputs.files import in_arrow
@@ -226,7 +226,7 @@ def save(folder: Path, savable: Savable, about: Mapping[str, Any] | None) -> str
         stream = io.BytesIO()
         parquet.write_table(table, stream, compression="zstd")
         files[name] = stream.getvalue()
-    content["files"] = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    content["files"] = {name: digest(data) for name, data in files.items()}
     content["digest"] = _digest(content)
     text = json.dumps(content, indent=2, allow_nan=False, default=index) + "\n"
     folder = make_folder(folder)
@@ -274,7 +274,7 @@ def _digest(content: dict[str, Any]) -> str:
     """Return a digest of the other keys, to detect changes when they are read."""
     rest = {key: value for key, value in content.items() if key != "digest"}
     text = json.dumps(rest, sort_keys=True, default=index)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return digest(text)
 
 
 def read_saved(path: Path) -> Savable:
@@ -290,7 +290,7 @@ def read_saved(path: Path) -> Savable:
     path = path / SUMMARY if path.is_dir() else path
     content = read_summary(path)
     tables = {}
-    for name, digest in content["files"].items():
+    for name, expected in content["files"].items():
         file = path.parent / name
         try:
             data = file.read_bytes()
@@ -299,7 +299,7 @@ def read_saved(path: Path) -> Savable:
                 f"cannot be read ({error.strerror}). It belongs to {SUMMARY}; keep both together",
                 file,
             ) from None
-        if hashlib.sha256(data).hexdigest() != digest:
+        if digest(data) != expected:
             raise InvalidFileError(
                 f"is not the file that {SUMMARY} was saved with; save the evaluation again", file
             )

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     Directions = NDArray[np.int32]
 
 
-class Tuning(NamedTuple):
+class SearchSettings(NamedTuple):
     """Sizes and limits that affect the time of a search, but not its results.
 
     Each rests on measurements of Gowalla and of synthetic data with two cores;
@@ -122,13 +122,38 @@ class _Goal(NamedTuple):
     batch: int = 0
 
 
+class GroupKernels:
+    """The kernels of groups, which are compiled once for a process, and the work that they save.
+
+    Attributes
+    ----------
+    multiplied : int
+        The multiplications of searches in order that groups could have saved.
+    """
+
+    def __init__(self) -> None:
+        self.multiplied = 0
+
+    def are_worth(self, work: int, settings: SearchSettings) -> bool:
+        """Return whether they are compiled, or the multiplications so far take longer than that.
+
+        `work` is the number of multiplications of one more search in order.
+        """
+        if is_ready(search_groups):
+            return True
+        self.multiplied += work
+        is_kept = writable_folder() is not None
+        return self.multiplied > (settings.worth_keeping if is_kept else settings.worth_compiling)
+
+
+#: The kernels of this process.
+GROUP_KERNELS = GroupKernels()
+
+
 class Search(FactorRanker):
     """Exact search of users' best items, or of the ranks of held-out items."""
 
-    tuning = Tuning()
-
-    #: The multiplications of searches in order, in this process, that groups could have saved.
-    multiplied = 0
+    settings = SearchSettings()
 
     def __init__(self, user_factors: object, item_factors: object, options: Options) -> None:
         super().__init__(user_factors, item_factors, options)
@@ -138,8 +163,8 @@ class Search(FactorRanker):
         self.n_products = np.zeros(1, np.int64)
         # Users of one call of a kernel, and of one that searches in order.
         self.work_of_user = max(len(self.candidates) * int(width), 1)
-        self.most_of_a_call = max(self.tuning.work_of_a_call // self.work_of_user, 1)
-        self.most_at_once = min(self.tuning.order_block, self.most_of_a_call)
+        self.most_of_a_call = max(self.settings.work_of_a_call // self.work_of_user, 1)
+        self.most_at_once = min(self.settings.order_block, self.most_of_a_call)
 
     @cached_property
     def catalogue(self) -> Catalogue:
@@ -174,44 +199,39 @@ class Search(FactorRanker):
                 self._rank_all(rows, held_out)
                 return
         assert k is not None  # noqa: S101 - lists have a length
-        maxima = self.tuning.min_parts
+        maxima = self.settings.min_parts
         while maxima < 2 * k and maxima < len(self.candidates):
             maxima *= 2
-        batch = min(self.tuning.items_per_part * maxima, len(self.candidates))
+        batch = min(self.settings.items_per_part * maxima, len(self.candidates))
         goal = _Goal(rows, held_out, out, k, maxima, batch)
-        in_order = len(self.candidates) <= self.tuning.small_catalogue
+        in_order = len(self.candidates) <= self.settings.small_catalogue
         with self.bar(total=len(rows)) as bar:
             for block, result_rows in enumerate(self._regular_blocks(goal, bar)):
                 if held_out is not None:
                     lengths = held_out.indptr[result_rows + 1] - held_out.indptr[result_rows]
                     held_out.alive[result_rows] = lengths
-                others = result_rows
                 if block == 0 and not in_order:
-                    is_first = np.zeros(len(result_rows), bool)
-                    is_first[
-                        :: max(len(result_rows) // self.tuning.tried_users, self.tuning.tried_share)
-                    ] = True
-                    tried, others = result_rows[is_first], result_rows[~is_first]
-                    n_products = self._in_order(goal, self._users(rows, tried), bar)
-                    if len(rows) <= self.tuning.few_users:
-                        easy = self.tuning.easy_for_few
-                    else:
-                        easy = self.tuning.easy_for_ranks if out is None else self.tuning.easy_items
-                    is_easy = n_products <= easy * len(tried)
-                    in_order = is_easy or not self._is_worth_compiling(len(rows))
+                    result_rows, in_order = self._try_in_order(goal, result_rows, bar)
                 if in_order:
-                    self._in_order(goal, self._users(rows, others), bar)
-                elif len(others):
-                    self._in_groups(goal, others, bar)
+                    self._in_order(goal, self._users(rows, result_rows), bar)
+                elif len(result_rows):
+                    self._in_groups(goal, result_rows, bar)
 
-    def _is_worth_compiling(self, n_users: int) -> bool:
-        """Return whether `search_groups` is compiled, or the whole product would take longer."""
-        if is_ready(search_groups):
-            return True
-        Search.multiplied += n_users * self.work_of_user
-        tuning = self.tuning
-        enough = tuning.worth_compiling if writable_folder() is None else tuning.worth_keeping
-        return Search.multiplied > enough
+    def _try_in_order(self, goal: _Goal, result_rows: Integers, bar: Any) -> tuple[Integers, bool]:
+        """Search for some users in order; return the others, and whether to search so for them."""
+        settings = self.settings
+        is_first = np.zeros(len(result_rows), bool)
+        is_first[:: max(len(result_rows) // settings.tried_users, settings.tried_share)] = True
+        tried, others = result_rows[is_first], result_rows[~is_first]
+        n_products = self._in_order(goal, self._users(goal.rows, tried), bar)
+        if len(goal.rows) <= settings.few_users:
+            easy = settings.easy_for_few
+        else:
+            easy = settings.easy_for_ranks if goal.out is None else settings.easy_items
+        if n_products <= easy * len(tried):
+            return others, True
+        work = len(goal.rows) * self.work_of_user
+        return others, not GROUP_KERNELS.are_worth(work, settings)
 
     def _in_order(
         self, goal: _Goal, users: Users, bar: Any, limits: NDArray[np.float32] | None = None
@@ -228,18 +248,18 @@ class Search(FactorRanker):
         chosen = np.argsort(-limits, kind="stable")[np.count_nonzero(limits == np.inf) :]
         batch = (
             goal.batch
-            if len(self.candidates) > self.tuning.large_catalogue
-            else self.tuning.first_chunk
+            if len(self.candidates) > self.settings.large_catalogue
+            else self.settings.first_chunk
         )
         whole_strips = -(-max(batch, goal.batch) // LANES) * LANES
         cells = max(whole_strips, 1 if goal.out is None else 8 * goal.k)
         widest = (
-            self.tuning.wide_tile
-            if self.user_factors.shape[1] > self.tuning.wide
-            else self.tuning.order_tile
+            self.settings.wide_tile
+            if self.user_factors.shape[1] > self.settings.wide
+            else self.settings.order_tile
         )
-        tile = max(min(widest, self.tuning.max_cells // cells), 1)
-        task = Task(goal.k, whole_strips, tile, self.tuning.order_chunk)
+        tile = max(min(widest, self.settings.max_cells // cells), 1)
+        task = Task(goal.k, whole_strips, tile, self.settings.order_chunk)
 
         def make_space() -> tuple[object, ...]:
             lists = None if goal.out is None else growing_lists(task.tile, task.k)
@@ -254,9 +274,9 @@ class Search(FactorRanker):
 
     def _in_groups(self, goal: _Goal, result_rows: Integers, bar: Any) -> None:
         """Search near the centres of groups, then in order for users that this does not help."""
-        task = Task(goal.k, goal.batch, self.tuning.tile, self.tuning.chunk)
+        task = Task(goal.k, goal.batch, self.settings.tile, self.settings.chunk)
         cells = max(goal.batch, 1 if goal.out is None else 8 * goal.k)
-        largest = max(min(self.tuning.max_group, self.tuning.max_cells // cells), 1)
+        largest = max(min(self.settings.max_group, self.settings.max_cells // cells), 1)
         users, groups_of = self._grouped(goal.rows, result_rows, largest)
         limits = np.empty(len(result_rows), np.float32)
         pairs, n_items = self.catalogue.directions.shape[1], len(self.candidates)
@@ -280,7 +300,7 @@ class Search(FactorRanker):
     def _rank_all(self, rows: Integers, held_out: HeldOut) -> None:
         """Count all candidates above every held-out item of the users in `rows`."""
         held_out.alive[:] = np.diff(held_out.indptr)
-        task = Task(1, 0, self.tuning.order_tile, self.tuning.order_chunk)
+        task = Task(1, 0, self.settings.order_tile, self.settings.order_chunk)
         # Weights are in units of the largest norm of each chunk.
         norms, weights = self.catalogue.norms, np.zeros_like(self.packed.weights)
         units = np.repeat(np.maximum(norms[:: task.chunk], LEAST_NORM), task.chunk)[: len(norms)]
@@ -324,7 +344,7 @@ class Search(FactorRanker):
         """
         spaces: list[tuple[object, ...]] = []
         n, n_users = len(starts) - 1, int(starts[-1] - starts[0])
-        is_small = n_users * self.work_of_user <= self.tuning.work_of_threads
+        is_small = n_users * self.work_of_user <= self.settings.work_of_threads
         threads = 1 if is_small else self.threads
         block = max(min(n if is_small else n // (8 * threads), sizes[0]), sizes[1])
 
@@ -353,26 +373,26 @@ class Search(FactorRanker):
             scale = norms * self.largest
         cold = (norms == 0.0) | (self.largest == 0.0)
         chosen = (scale < _TINY) | (norms < _TINY) | (self.largest < _TINY)
-        if goal.held_out is not None and goal.k > self.tuning.most_held_out:
-            chosen |= np.diff(goal.held_out.indptr) > self.tuning.most_held_out
+        if goal.held_out is not None and goal.k > self.settings.most_held_out:
+            chosen |= np.diff(goal.held_out.indptr) > self.settings.most_held_out
         chosen &= ~cold
         for is_cold, users in ((True, np.flatnonzero(cold)), (False, np.flatnonzero(chosen))):
             if len(users):
                 self._rank_plainly(goal, users, is_cold)
                 bar.update(len(users))
         regular = np.flatnonzero(~cold & ~chosen)
-        for start in range(0, len(regular), self.tuning.users_per_block):
-            yield regular[start : start + self.tuning.users_per_block]
+        for start in range(0, len(regular), self.settings.users_per_block):
+            yield regular[start : start + self.settings.users_per_block]
 
     def _rank_plainly(self, goal: _Goal, users: Integers, is_cold: bool) -> None:
         """Score every candidate of users at some positions of the goal's rows."""
-        candidates, block = self.candidates, min(self.most_of_a_call, self.tuning.plain_users)
+        candidates, block = self.candidates, min(self.most_of_a_call, self.settings.plain_users)
         arguments = (users, goal.rows, is_cold, self.user_factors, self.item_factors)
         if goal.held_out is None:
             rest: tuple[object, ...] = (candidates, self.seen, goal.k, goal.out)
             for_blocks(list_exhaustively, len(users), self.threads, block, (*arguments, *rest))
             return
-        size = max(len(candidates), 1) if is_cold else self.tuning.plain_candidates
+        size = max(len(candidates), 1) if is_cold else self.settings.plain_candidates
         for start in range(0, max(len(candidates), 1), size):
             are_last = start + size >= len(candidates)
             rest = (candidates[start : start + size], self.seen, goal.held_out, are_last)
@@ -425,7 +445,7 @@ class Search(FactorRanker):
         """Order users by direction; return them with their groups of at most `largest` users."""
         users = self._users(rows, result_rows)
         n_centres = min(
-            max(len(result_rows) // self.tuning.users_per_centre, 1), self.tuning.max_centres
+            max(len(result_rows) // self.settings.users_per_centre, 1), self.settings.max_centres
         )
         centres = find_centres(users.directions, n_centres, self.threads)
         nearest, cosine = nearest_centres(users.directions, centres, self.threads)
@@ -441,14 +461,14 @@ class Search(FactorRanker):
         return users, self._groups(centres, bounds, largest)
 
     def _groups(self, centres: Directions, bounds: Integers, largest: int) -> Iterator[Groups]:
-        """Yield groups, for as many centres at a time as `self.tuning.max_cells` allows."""
+        """Yield groups, for as many centres at a time as `self.settings.max_cells` allows."""
         n_items = len(self.catalogue.norms)
-        step = max(self.tuning.max_cells // n_items, 1)
+        step = max(self.settings.max_cells // n_items, 1)
         for first in range(0, len(centres), step):
             block = centres[first : first + step]
             projections = np.empty((len(block), n_items), np.float32)
             arguments = (self.catalogue, block, projections)
-            for_blocks(project, n_items, self.threads, self.tuning.projected_items, arguments)
+            for_blocks(project, n_items, self.threads, self.settings.projected_items, arguments)
             starts = [np.zeros(0, np.int64)]
             owners = [np.zeros(0, np.int64)]
             for c in range(len(block)):

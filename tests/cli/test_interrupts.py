@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import sparse_eval as se
+from sparse_eval.cli import compile as compiling
 from sparse_eval.cli import main
 from sparse_eval.jobs import sweep as sweeping
 from sparse_eval.jobs import train
 from sparse_eval.jobs import tune as tuning
-from sparse_eval.models import compile as compiling
 from sparse_eval.models import evaluate as evaluating
 
 pytestmark = pytest.mark.long

@@ -20,13 +20,13 @@ from scipy import sparse
 
 import sparse_eval as se
 from sparse_eval.cli import BUG
+from sparse_eval.cli import compile as compiling
 from sparse_eval.cli.commands import FORMER
 from sparse_eval.cli.terminal import ISSUES
 from sparse_eval.core.threads import thread_count
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.evaluation.runners import check_version
 from sparse_eval.metrics import REGISTRY
-from sparse_eval.models import compile as compiling
 
 #: Options of a quick training.
 SMALL = ("--factors", "4", "--iterations", "2")

@@ -16,7 +16,7 @@ import pytest
 from systems import need_posix
 
 import sparse_eval as se
-from sparse_eval.core.files import locked_folder
+from sparse_eval.core.atomic_files import locked_folder
 
 DAYS = [f"2026-11-{day:02d}" for day in range(1, 11)]
 

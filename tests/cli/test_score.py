@@ -12,7 +12,7 @@ from scipy import sparse
 
 import sparse_eval as se
 from sparse_eval.cli.nightly import write_prometheus
-from sparse_eval.core.files import locked_folder
+from sparse_eval.core.atomic_files import locked_folder
 from sparse_eval.core.formatting import number
 
 METRICS = ("-m", "ndcg@10,recall@10,coverage@10")

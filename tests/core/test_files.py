@@ -12,8 +12,8 @@ from failing import full
 from raising import raises
 from systems import need_posix
 
-from sparse_eval.core import files
-from sparse_eval.core.files import (
+from sparse_eval.core import atomic_files
+from sparse_eval.core.atomic_files import (
     as_input,
     as_path,
     make_folder,
@@ -30,7 +30,7 @@ def write(folder, *names, text="new"):
 
 
 #: Code whose every bytecode is a place where Python may handle Ctrl-C.
-INTERRUPTED = {files.__file__, contextlib.__file__}
+INTERRUPTED = {atomic_files.__file__, contextlib.__file__}
 
 
 def is_interrupted(n, work):

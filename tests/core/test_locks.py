@@ -17,14 +17,14 @@ from scipy.sparse import csr_matrix
 from systems import need_posix
 
 import sparse_eval as se
-from sparse_eval.core.files import locked, locked_folder
+from sparse_eval.core.atomic_files import locked, locked_folder
 from sparse_eval.errors import OutputError
 from sparse_eval.jobs.ledger import Ledger
 
 HOLDS = """
 import sys
 from pathlib import Path
-from sparse_eval.core.files import locked, locked_folder
+from sparse_eval.core.atomic_files import locked, locked_folder
 
 folder = Path(sys.argv[1])
 with locked_folder(folder), (folder / "rows").open("ab") as file, locked(file):

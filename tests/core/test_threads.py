@@ -19,7 +19,7 @@ from sparse_eval.core.threads import (
     cgroup_cores,
     for_blocks,
     for_each,
-    limit_threads,
+    limited_threads,
     one_blas_thread,
     thread_count,
 )
@@ -185,11 +185,9 @@ def test_a_number_that_is_given_overrides_the_environment(monkeypatch, name):
 
 def test_the_default_has_a_limit(monkeypatch):
     monkeypatch.setattr("sparse_eval.core.threads.available_cores", lambda *_: 4)
-    try:
-        limit_threads(2)
+    with limited_threads(2):
         assert (thread_count(None), thread_count(-1), thread_count(3)) == (2, 2, 3)
-        limit_threads(9)
-        assert thread_count(None) == 4
-    finally:
-        limit_threads(None)
+        with limited_threads(9):
+            assert thread_count(None) == 4
+        assert thread_count(None) == 2
     assert thread_count(None) == 4

@@ -18,8 +18,8 @@ import sparse_eval as se
 from sparse_eval.core import threads
 from sparse_eval.evaluation import execution
 from sparse_eval.kernels.jit import INTERPRETED
-from sparse_eval.retrieval import ranker, scores
-from sparse_eval.retrieval.search import Search, Tuning
+from sparse_eval.retrieval import ranker, score_search
+from sparse_eval.retrieval.search import Search, SearchSettings
 
 N_USERS, N_ITEMS = 130, 60
 OF_USERS = ["ndcg@5", "dcg(gain=exp)@5", "map@3", "recall(average=micro)@5", "err", "mean_rank"]
@@ -56,11 +56,11 @@ def delayed(least, seed):
         patch.setattr(threads, "LEAST", least)
         patch.setattr(threads, "BLOCK", 2 * least)
         patch.setattr(ranker, "_USERS_AT_ONCE", least)
-        patch.setattr(scores, "CELLS_OF_THREAD", least * N_ITEMS)
+        patch.setattr(score_search, "CELLS_OF_THREAD", least * N_ITEMS)
         patch.setattr(execution, "MINIMUM", 1)
         patch.setattr(execution, "USERS_PER_TASK", 2 * least)
-        tuning = Tuning(**sizes, small_catalogue=0, easy_for_few=0, work_of_threads=0)
-        patch.setattr(Search, "tuning", tuning)
+        settings = SearchSettings(**sizes, small_catalogue=0, easy_for_few=0, work_of_threads=0)
+        patch.setattr(Search, "settings", settings)
         sys.setswitchinterval(1e-6)
         try:
             yield

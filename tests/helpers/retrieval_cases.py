@@ -23,8 +23,8 @@ import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.retrieval import search
 
-#: The attributes of `Tuning` that divide the work, with values that make many small pieces. None of
-#: them may change a result.
+#: The attributes of `SearchSettings` that divide the work, with values that make many small pieces.
+#: None of them may change a result.
 TILES = {
     "users_per_block": (1, 2, 7),
     "max_group": (1, 2, 5),
@@ -415,7 +415,7 @@ def tilings(draw):
 @contextmanager
 def cut_into(tiling):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search.Search, "tuning", search.Tuning(**tiling))
+        patch.setattr(search.Search, "settings", search.SearchSettings(**tiling))
         yield
 
 

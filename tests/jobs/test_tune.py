@@ -17,7 +17,7 @@ from tune_cases import GRID, METRICS, PARAMETERS, same_search, search, three_par
 
 import sparse_eval as se
 import sparse_eval.jobs.tune as tuning
-from sparse_eval.core.files import locked_folder
+from sparse_eval.core.atomic_files import locked_folder
 from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
 from sparse_eval.models.checkpoints import read_checkpoint
 

@@ -18,11 +18,11 @@ from raising import raises, warns
 
 import sparse_eval as se
 from sparse_eval import kernels
+from sparse_eval.cli import compile as compiling
 from sparse_eval.errors import SparseEvalError
 from sparse_eval.kernels import cache
 from sparse_eval.kernels.jit import is_ready, kernel
 from sparse_eval.kernels.rows import check_rows
-from sparse_eval.models import compile as compiling
 
 if numba.config.DISABLE_JIT:
     pytest.skip("nothing is compiled", allow_module_level=True)

@@ -13,7 +13,7 @@ from tensors import Tensor
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, UnsupportedModelError
-from sparse_eval.retrieval import scores as module
+from sparse_eval.retrieval import score_search as module
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:filter_seen=False"),

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from callback_cases import FAMILIES, evaluating, make
+from callback_cases import make
 from numba import config, njit
 from threadpoolctl import threadpool_limits
 
@@ -166,39 +166,6 @@ def holdout():
     with threadpool_limits(1, "blas"):  # implicit warns if there are more
         clicks = se.datasets.synthetic(n_users=60, n_items=40, n_interactions=1200, seed=3)
         yield se.split.random(clicks, fraction=0.3, seed=0)
-
-
-def bar_of(model):
-    return sys.modules[type(model).__module__].tqdm
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-@covers("implicit's tqdm")
-def test_implicit_ends_a_fit_by_the_block_of_its_progress_bar(family, holdout):
-    """jobs/train.py replaces the bar to end the user's fit early; the callback cannot."""
-    model, other = make(family), make(family)
-    own = bar_of(model)
-    callback, waiting = evaluating(holdout), evaluating(holdout)
-    callback.fit(model)
-    assert bar_of(model) is own
-    done = []
-
-    def stop(iteration, *more):
-        callback(iteration, *more)
-        done.append((iteration, bar_of(model) is own))
-        raise se.TrainingStopped
-
-    train = holdout.train.csr
-    callback.on(model)
-    assert bar_of(model) is not own
-    waiting.on(other)
-    model.fit(train, show_progress=False, callback=stop)
-    assert done == [(0, False)]  # the second training has not begun
-    other.fit(train, show_progress=False, callback=waiting)
-    assert bar_of(other) is own
-    with pytest.raises(se.TrainingStopped):  # nothing else is changed
-        model.fit(train, show_progress=False, callback=stop)
-    assert done == [(0, False), (0, True)]
 
 
 @covers(*_DERIVED)
@@ -357,5 +324,5 @@ def test_no_other_private_part_is_used():
     others = {name: place for name, place in found.items() if name not in TESTED}
     assert others == {}, "call a public part instead, or add a test to this module"
     named_otherwise = {"no_cfunc_wrapper", "no_cpython_wrapper", "Dispatcher.compile"}
-    named_otherwise |= {"numba's own cache", "implicit's tqdm", "Optuna's journal"}
+    named_otherwise |= {"numba's own cache", "Optuna's journal"}
     assert TESTED - found.keys() == named_otherwise, "no longer used: delete their tests"

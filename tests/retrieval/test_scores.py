@@ -11,9 +11,9 @@ from raising import raises
 from scipy import sparse
 
 from sparse_eval.errors import InvalidDataError
-from sparse_eval.retrieval import scores as module
+from sparse_eval.retrieval import score_search as module
 from sparse_eval.retrieval.ranker import Options
-from sparse_eval.retrieval.scores import (
+from sparse_eval.retrieval.score_search import (
     FunctionScores,
     ItemScores,
     ScoreSearch,

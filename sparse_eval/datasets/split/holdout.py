@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 import numpy as np
 from scipy import sparse
 
+from ...core.atomic_files import as_path, make_folder, replacing_together
 from ...core.csr import added, coordinates, summed_csr
-from ...core.files import as_path, make_folder, replacing_together
 from ...core.saved_arrays import read_arrays
 from ...errors import InvalidDataError, InvalidFileError
 from ...inputs.columns import USUAL

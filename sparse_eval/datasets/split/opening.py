@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scipy import sparse
 
 from ...core.csr import training_csr
-from ...core.hashing import digest_csr
+from ...core.hashing import digest, digest_csr
 from ...errors import InvalidDataError, InvalidMetricError
 from ...inputs.labelled import LabelledMatrix, check_part
 from ...inputs.paths import read_truth
@@ -129,13 +128,10 @@ def digest_of(side: LabelledMatrix | Relevance | Holdout) -> str:
     """
     if isinstance(side, Holdout):
         both = [digest_of(part) for part in (side.train, side.fold_in) if part is not None]
-        return sha256("".join(both).encode()).hexdigest()[:16]
+        return digest(*both)[:16]
     matrix = side.to_csr() if isinstance(side, Relevance) else side
-    digest = digest_csr(matrix.shape, matrix.indptr, matrix.indices, matrix.data)
-    labels = matrix.users, matrix.items
-    if any(axis is not None for axis in labels):
-        hashed = sha256(digest.encode())
-        for axis in labels:
-            hashed.update(repr(None if axis is None else axis.tolist()).encode())
-        digest = hashed.hexdigest()
-    return digest[:16]
+    of_entries = digest_csr(matrix.shape, matrix.indptr, matrix.indices, matrix.data)
+    if matrix.users is matrix.items is None:
+        return of_entries[:16]
+    labels = (None if axis is None else axis.tolist() for axis in (matrix.users, matrix.items))
+    return digest(of_entries, *map(repr, labels))[:16]

@@ -1,5 +1,7 @@
 """The history of a training, early stops, the factors that they leave, and what is refused."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from callback_cases import (
@@ -15,6 +17,7 @@ from callback_cases import (
 from implicit.nearest_neighbours import CosineRecommender
 from raising import raises
 
+from sparse_eval import TrainingStopped
 from sparse_eval.errors import InvalidDataError, InvalidMetricError, UnsupportedModelError
 
 
@@ -70,7 +73,9 @@ def test_patience_leaves_the_best_factors(family, holdout, curves, own_fit, pati
     # The model keeps values that it derives from its factors.
     callback = evaluating(holdout, patience=patience, log=lambda *_: model.similar_items(3))
     if own_fit:
-        model.fit(holdout.train.csr, show_progress=False, callback=callback.on(model))
+        stops = pytest.raises(TrainingStopped) if done < ITERATIONS else nullcontext()
+        with stops:
+            model.fit(holdout.train.csr, show_progress=False, callback=callback.on(model))
     else:
         callback.fit(model)
     assert callback.history.index.tolist() == list(range(1, done + 1))

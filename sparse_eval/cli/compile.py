@@ -22,7 +22,7 @@ from ..kernels.cache import compiled_now, not_kept, processor, writable_folder
 from ..metrics.registry import REGISTRY
 from ..metrics.request import Protocol
 from ..retrieval.ranker import Options
-from ..retrieval.search import Search, Tuning
+from ..retrieval.search import Search, SearchSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -105,8 +105,8 @@ def _calls() -> Iterator[Callable[[], object]]:
     """Yield calls that need every kernel, for all types of arrays that it is compiled for."""
     from implicit.nearest_neighbours import CosineRecommender
 
-    from .evaluate import evaluate_model
-    from .retrieving import ranks
+    from ..models.evaluate import evaluate_model
+    from ..models.retrieving import ranks
 
     holdout = random(synthetic(60, 40, n_interactions=600, seed=0), seed=0)
     train, validation = holdout.train.csr, holdout.validation.csr
@@ -201,7 +201,7 @@ def _search_near_centres(
 class _InGroups(Search):
     """A search in groups, even among few items."""
 
-    tuning = Tuning(
+    settings = SearchSettings(
         small_catalogue=0, easy_items=0, easy_for_ranks=0, easy_for_few=0,
         worth_compiling=0, worth_keeping=0,
     )  # fmt: skip

@@ -10,19 +10,27 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 import typer
 
 from ..core.arguments import check_number
-from ..core.files import make_folder, make_folder_of
+from ..core.atomic_files import make_folder, make_folder_of
 from ..core.formatting import records
 from ..errors import InvalidDataError, shown
-from .loading import Events, Splitting, check_inputs_are_kept, files_of_split, is_split, with_test
+from .evaluating import Candidates, Measuring, score_model
+from .loading import (
+    Filtering,
+    Splitting,
+    check_inputs_are_kept,
+    files_of_split,
+    is_split,
+    with_test,
+)
 from .options import (
     Evaluating,
-    Execution,
     Metrics,
     Output,
     Printing,
     Progress,
     Rare,
     ResultFolder,
+    Running,
     Seed,
     check_applies,
     counted,
@@ -30,7 +38,6 @@ from .options import (
     step,
     typed,
 )
-from .scoring import Candidates, Measuring, score_model
 from .terminal import echo, note, tell
 
 if TYPE_CHECKING:
@@ -257,7 +264,7 @@ def _end(
 
 
 def split(
-    input: Path, *, out: Output[Path], splitting: Splitting, seed: Seed = 0, execution: Execution
+    input: Path, *, out: Output[Path], splitting: Splitting, seed: Seed = 0, execution: Running
 ) -> None:
     """Hold out a part of each user's interactions, what came after a point in time, or users.
 
@@ -282,7 +289,7 @@ def train(
     *,
     out: Output[Path],
     validation: Path | None = None,
-    loading: Events,
+    loading: Filtering,
     model: Hyperparameters,
     metrics: Metrics = None,
     patience: int | None = None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import typer
 
-from ..core.files import make_folder, make_folder_of, replacing
+from ..core.atomic_files import make_folder, make_folder_of, replacing
 from ..core.formatting import escaped, plain, records
 from ..core.hashing import digest_file
 from ..errors import InvalidDataError, InvalidFileError, shown
@@ -279,20 +279,26 @@ def score(
         rows = _print_sweep(given, request.names, str(monitored), saved, printing)
         best = next((row for row in rows if row["best"]), None)
         recording.leave_sweep(rows, saved)
-    failed = [row for row in rows if row["status"] == "failed"]
-    for row in failed:
-        tell(f"warning: {row['file']}: {row['error']}", model=row["file"])
-    if failed:
-        tell(f"{len(failed):,} of {counted(len(rows), 'checkpoint')} could not be scored", "error")
-    if len(failed) == len(rows):
+    n_failed = _tell_failures(rows)
+    if n_failed == len(rows):
         raise typer.Exit(1)
     if bounds and best is None:
         raise InvalidDataError("no checkpoint is the best: --monitor is defined for none of them")
     if best is not None:
         means = {name: one["mean"] for name, one in best["metrics"].items()}
         fail_if_under(bounds, means, best["file"])
-    if len(failed) > max_failed:
+    if n_failed > max_failed:
         raise typer.Exit(1)
+
+
+def _tell_failures(rows: Sequence[Row]) -> int:
+    """Print why checkpoints could not be scored, and return their number."""
+    failed = [row for row in rows if row["status"] == "failed"]
+    for row in failed:
+        tell(f"warning: {row['file']}: {row['error']}", model=row["file"])
+    if failed:
+        tell(f"{len(failed):,} of {counted(len(rows), 'checkpoint')} could not be scored", "error")
+    return len(failed)
 
 
 def evaluate(
@@ -416,14 +422,13 @@ def recommend(
         train = training_part(loading.saved(seen, candidates))
     else:
         train = loading.matrix(seen)
-    labels = getattr(train, "users", None)
     words = [word for words in users or [] for word in words.split(",")]
     with step("recommend") as done:
         table = recommend_items(
             checkpoint,
             train,
             k,
-            users=_ids(words, labels) if words else None,
+            users=_ids(words, train.users) if words else None,
             candidates=loading.matrix(candidates),
             filter_seen=not allow_seen,
             progress=execution.bars,
@@ -432,14 +437,19 @@ def recommend(
     if out is None:
         printing.table(table)
         return
+    _write_table(table, out, printing.safe_csv)
+    note(f"left in {shown(out)}: {counted(len(table), 'row')}")
+
+
+def _write_table(table: pd.DataFrame, out: Path, safe_csv: bool) -> None:
+    """Write a table in the format of the file's name."""
     with replacing(out) as temporary:
         if out.suffix == ".parquet":
             temporary.write_bytes(table.to_parquet(index=False))
         elif out.suffix == ".csv":
-            temporary.write_text(csv_text(table, printing.safe_csv), encoding="utf-8", newline="")
+            temporary.write_text(csv_text(table, safe_csv), encoding="utf-8", newline="")
         else:
             table.to_json(temporary, orient="records", lines=True, force_ascii=False)
-    note(f"left in {shown(out)}: {counted(len(table), 'row')}")
 
 
 def _print_sweep(
