@@ -21,8 +21,8 @@ from ..inputs.axes import label_of
 from ..inputs.candidates import WARNING, check_judged_listed, condense, judged_candidates
 from ..metrics.lists import Aligned
 from ..results import Evaluation
-from ..results.details import row_of_user
-from ..results.measured import Measured
+from ..results.explain import row_of_user
+from ..results.measured import BlockPart, Measured
 from ..results.parts import Part, merge_parts
 from .runners import ExecutorRunner, LocalRunner
 from .sources import USERS_PER_BLOCK
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ..metrics.conventions import Convention
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
-    from ..results.parts import CandidateCounts, SeenCounts
+    from ..results.counts import CandidateCounts, SeenCounts
     from .runners import ClientLike, Runner
     from .sources import Block, Loader, Source
 
@@ -251,10 +251,33 @@ class Shared(NamedTuple):
 def evaluate_task(shared: Shared, task: Any) -> Part:
     """Load a block and evaluate it, in a worker."""
     result = evaluate_block(shared.request, shared.load(task), shared.num_threads)
-    part = result.part(per_user=shared.per_user)
+    part = BlockPart(result).computed(per_user=shared.per_user)
     if not shared.random:
         return part
     return replace(part, random=result.random_totals(all_users=False))
+
+
+class Whole(NamedTuple):
+    """All users, who are evaluated at once; an `Again` of their evaluation.
+
+    `everybody` returns the block of all users, whenever it is called.
+    """
+
+    request: Request
+    everybody: Callable[[], Block]
+    num_threads: int | None
+
+    def measured(self) -> Measured:
+        """Evaluate the block."""
+        return evaluate_block(self.request, self.everybody(), self.num_threads)
+
+    def random_totals(self) -> RandomTotals:
+        """Return the random baseline."""
+        return self.measured().random_totals(all_users=True)
+
+    def one_user(self, user: Hashable) -> Aligned:
+        """Return the list and the relevant items of a user."""
+        return one_user(self.request, self.everybody(), user)
 
 
 def evaluate_whole(
@@ -265,24 +288,23 @@ def evaluate_whole(
     `everybody` returns the block of all users. It is called again for the random baseline and for
     the lists of single users if nothing is kept.
     """
-    threads = execution.num_threads
-    result = evaluate_block(request, everybody(), threads)
+    whole = Whole(request, everybody, execution.num_threads)
+    part = BlockPart(whole.measured())
     if execution.per_user:
-        return Evaluation(request, result)
-    return Evaluation(
-        request,
-        parts=[result.part(per_user=False)],
-        random_totals=lambda: evaluate_block(request, everybody(), threads).random_totals(
-            all_users=True
-        ),
-        relist=lambda user: one_user(request, everybody(), user),
-    )
+        return Evaluation(part)
+    return Evaluation(part.computed(per_user=False), again=whole)
 
 
-def evaluate_source(request: Request, execution: Execution, source: Source) -> Evaluation:
-    """Evaluate the users of a source, block by block."""
+class Blocks(NamedTuple):
+    """The blocks of a source, whose results are merged; an `Again` of their evaluation."""
 
-    def merged(*, random: bool = False) -> Part:
+    request: Request
+    execution: Execution
+    source: Source
+
+    def merged(self, *, random: bool = False) -> Part:
+        """Evaluate every block, with the random baseline or without it."""
+        execution, source = self.execution, self.source
         # The client may be gone when the random baseline is asked for.
         client = source.client or (None if random else execution.client)
         kept = execution.per_user and not random
@@ -297,14 +319,14 @@ def evaluate_source(request: Request, execution: Execution, source: Source) -> E
             closing(source),
             open_runner(client, execution.num_threads, source.n_at_once) as runner,
         ):
-            shared = Shared(request, source.load, kept, random, runner.num_threads)
+            shared = Shared(self.request, source.load, kept, random, runner.num_threads)
 
             def parts(done: Any) -> Generator[Part]:
                 n_users = 0
                 for amount, part in done:
                     n_users += part.span.n
                     if kept and execution.memory is not None:
-                        check_values_fit(execution.memory, n_users, len(request.metrics))
+                        check_values_fit(execution.memory, n_users, len(self.request.metrics))
                     bar.update(amount)
                     yield part
 
@@ -312,10 +334,18 @@ def evaluate_source(request: Request, execution: Execution, source: Source) -> E
             with closing(done):
                 return merge_parts(parts(done))
 
-    def random_totals() -> RandomTotals | None:
-        return merged(random=True).random if source.repeatable else None
+    def random_totals(self) -> RandomTotals | None:
+        """Return the random baseline, None if the blocks cannot be read again."""
+        return self.merged(random=True).random if self.source.repeatable else None
 
-    return Evaluation(request, parts=[merged()], random_totals=random_totals)
+    def one_user(self, _: Hashable) -> None:
+        """Find no user, as this would take a search in every block."""
+
+
+def evaluate_source(request: Request, execution: Execution, source: Source) -> Evaluation:
+    """Evaluate the users of a source, block by block."""
+    blocks = Blocks(request, execution, source)
+    return Evaluation(blocks.merged(), again=blocks)
 
 
 def is_spark(client: object) -> TypeGuard[SparkSession]:
@@ -370,23 +400,24 @@ def warn_of_mistakes(evaluation: Evaluation) -> None:
     """
     if not evaluation.n_users:  # a block to be merged with others
         return
-    if evaluation._part.seen is not None:
-        _check_seen(evaluation, evaluation._part.seen)
-    if evaluation._candidates is not None:
-        _check_candidates(evaluation, evaluation._candidates)
-    if evaluation._n_cold:
+    part = evaluation._part
+    if part.seen is not None:
+        _check_seen(evaluation, part.seen)
+    if part.candidates is not None:
+        _check_candidates(evaluation, part.candidates)
+    if part.n_cold:
         warn(
-            f"{evaluation._n_cold} of {evaluation.n_users} evaluated users have no training data "
+            f"{part.n_cold} of {evaluation.n_users} evaluated users have no training data "
             "(cold), so their lists are not personalized. holdout.known() (--only-known) leaves "
             "them out, and ev.by('activity') shows them separately. For a split by users, pass the "
             "holdout, so that they are folded in"
         )
-    n_without, n_users = evaluation._part.n_without_list, evaluation.n_users
+    n_without, n_users = part.n_without_list, evaluation.n_users
     if evaluation.retrieval is None and n_users >= _ENOUGH and 2 * n_without > n_users:
         remedy = (
             "If the lists do not belong to the first rows of validation, assign them to users with "
             "Rankings.from_topk(ids, users=…) or user_rows=…"
-            if evaluation._values.labels is None
+            if part.per_user.labels is None
             else "To leave them out, pass se.Protocol(metrics, without_list='exclude') as metrics"
         )
         warn(f"{n_without} of {n_users} evaluated users have no list and count 0. {remedy}")
@@ -402,7 +433,7 @@ def warn_of_mistakes(evaluation: Evaluation) -> None:
             "of shown items do. auc, gauc, percentile_rank and mean_rank count all other items as "
             "ranked below. Use auc(among=list), or pass the shown items as candidates="
         )
-    first = evaluation._part.first_ranks
+    first = part.first_ranks
     if first is not None and first.smallest > 1 and first.has_others:
         warn(
             f"no list has a rank 1: the smallest rank is {first.smallest}, and missing ranks count "

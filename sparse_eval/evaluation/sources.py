@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..core.types import CSRMatrix
     from ..inputs.rankings import Rankings
     from ..inputs.side_data import SideData
-    from ..results.parts import Retrieval
+    from ..results.counts import Retrieval
 
 
 #: Users in a block, if nothing limits them.

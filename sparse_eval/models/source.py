@@ -28,7 +28,7 @@ from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData, as_training
 from ..inputs.training import count_users
-from ..results.parts import Retrieval
+from ..results.counts import Retrieval
 from ..retrieval.ranker import Options
 from .accepted import as_model, warn_of_zeros
 from .fold_in import with_new_users

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,56 +18,25 @@ from ..kernels.catalogue import count_seen
 from ..kernels.structures import Rows
 from ..metrics.measure import measure, value_of_lists
 from ..metrics.random_baseline import random_totals
+from .counts import CandidateCounts, FirstRanks, ListSums, SeenCounts, Span
 from .intervals import FEWEST_FOR_T, N_GROUPS
-from .parts import (
-    CandidateCounts,
-    FirstRanks,
-    ListSums,
-    Part,
-    SeenCounts,
-    Span,
-    UserValues,
-    list_key,
-    micro_average,
-)
+from .parts import Part, list_key, micro_average
+from .user_values import ARRAYS, UserValues
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers
     from ..inputs.axes import Axis
     from ..metrics.lists import Aligned
     from ..metrics.measure import MetricColumns
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
-    from .parts import ListKey, MergeKey, Ratios, Retrieval
-
-Value = TypeVar("Value")
-
-
-class _Lazy(Generic[Value]):
-    """Values of a block by position, each computed when it is first read.
-
-    The block keeps the values, but not this object, which refers to the block. The memory of a
-    cycle is free only after the next run of the garbage collector.
-    """
-
-    def __init__(self, compute: Callable[[Measured, int], Value], block: Measured) -> None:
-        self.compute, self.block = compute, block
-
-    def __getitem__(self, row: int) -> Value:
-        known, key = self.block._computed, (self.compute, row)
-        if key not in known:
-            known[key] = self.compute(self.block, row)
-        value: Value = known[key]
-        return value
+    from .counts import Retrieval
+    from .parts import ListKey, MergeKey, Ratios
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
     """A block of users: the values of every metric, and the lists that they were computed from.
-
-    It has the attributes of a `Part` and of its `UserValues`, computed when they are read.
 
     Attributes
     ----------
@@ -97,9 +66,6 @@ class Measured:
     items_digest: str | None = None
     has_hits: bool = True
     _counted: dict[tuple[bool, bool], Booleans] = field(default_factory=dict)
-    _computed: dict[tuple[Callable[..., Any], int], Any] = field(default_factory=dict)
-
-    random: ClassVar[RandomTotals | None] = None
 
     @classmethod
     def compute(
@@ -163,209 +129,16 @@ class Measured:
             return plan.number_of(mean) if plan.is_micro else mean
         return value_of_lists(plan, self.aligned.lists(plan.metric.k, users))
 
-    @cached_property
-    def overall(self) -> dict[int, float]:
-        """The numbers about all users that are not means, by the position of their metric."""
-        numbers = {}
-        for row, plan in enumerate(self.request.plans):
-            if not plan.per_user:
-                numbers[row] = self.value_over(row, self.users_of(row))
-        return numbers
-
-    def number(self, _: Request, row: int, left_out: int | None = None) -> float:
-        """Return a number about all users, or without the users of one group."""
-        if left_out is None:
-            return self.overall[row]
-        if self.request.plans[row].is_micro:
-            return micro_average(self.request.plans[row], self.ratios[row], left_out)
-        users = self.users_of(row)
-        users = users[self.groups[users] != left_out]
-        return self.value_over(row, users) if len(users) else math.nan
-
-    def group_sizes(self, _: Request, row: int) -> Integers:
-        """Return the number of users that count in each group of the jackknife."""
-        return np.bincount(self.groups[self.users_of(row)], minlength=N_GROUPS)
-
-    # The attributes of a `Part`.
-
-    @property
-    def moments(self) -> _Lazy[Moments]:
-        """The sums of the values of each metric, empty if it has none."""
-        return _Lazy(_moments, self)
-
-    @property
-    def samples(self) -> _Lazy[Floats | None]:
-        """The values of each metric while they are too few for an interval from their sums."""
-        return _Lazy(_sample, self)
-
-    @property
-    def ratios(self) -> _Lazy[Ratios]:
-        """The sums of each micro average."""
-        return _Lazy(_ratios, self)
-
-    @cached_property
-    def n_counted(self) -> int:
-        """The number of users that count in the means."""
-        return int(np.count_nonzero(self.counted))
-
-    @property
-    def n_without_list(self) -> int:
-        """The number of users with relevant items and no list."""
-        return int(np.count_nonzero((self.n_relevant > 0) & ~self.aligned.has_list))
-
-    @cached_property
-    def seen(self) -> SeenCounts | None:
-        """Counts of items that users have in train, None without train."""
-        training = self.aligned.side_data.training
-        if training is None:
-            return None
-        rankings, relevance = self.aligned.rankings, self.aligned.relevance
-        n_users = len(self.n_relevant)
-        n_items = max(rankings.shape[1], relevance.shape[1], training.n_items)
-        relevant, listed = np.empty((2, n_users), np.int64)
-
-        def count(first: int, last: int) -> None:
-            bounds = slice(first, last + 1)
-            seen = Rows(training.indptr[bounds], training.items)
-            wanted = Rows(relevance.indptr[bounds], relevance.items)
-            lists = Rows(rankings.indptr[bounds], rankings.items)
-            outs = relevant[first:last], listed[first:last]
-            count_seen(seen, wanted, relevance.gains, lists, n_items, *outs)
-
-        for_blocks(count, n_users)
-        is_cold = training.user_counts[:n_users] == 0
-        n_held_out = int(np.count_nonzero(relevance.gains > 0))
-        n_cold = int(np.count_nonzero(self.counted & is_cold))
-        return SeenCounts(n_cold, int(relevant.sum()), int(listed.sum()), n_held_out)
-
-    @cached_property
-    def first_ranks(self) -> FirstRanks | None:
-        """The first ranks of the lists; None if there are no lists or a model made them."""
-        rankings, relevance = self.aligned.rankings, self.aligned.relevance
-        starts = rankings.indptr[:-1][np.diff(rankings.indptr) > 0]
-        if self.retrieval or not len(starts):
-            return None
-        positions = rankings.gapped_positions
-        smallest = 1 if positions is None else int(positions[starts].min())
-        if smallest == 1:
-            return FirstRanks(1, True)
-        stored = mark_seen(rankings.indptr, rankings.items, relevance.indptr, relevance.items)
-        return FirstRanks(smallest, not stored.all())
-
-    @cached_property
-    def candidates(self) -> CandidateCounts | None:
-        """Counts of the candidates, None if they were the whole catalogue."""
-        aligned, candidates = self.aligned, self.aligned.side_data.candidates
-        if candidates is None:
-            return None
-        hashes = self._candidate_hashes
-        assert hashes is not None  # noqa: S101 - there are candidates
-        relevance, rankings = aligned.relevance, aligned.rankings
-        is_relevant = relevance.gains > 0
-        outside = ~candidates.hold(relevance.indptr, relevance.items)
-        listed = ~candidates.hold(rankings.indptr, rankings.items)
-        return CandidateCounts(
-            candidates.kind,
-            self.n_counted,
-            int(aligned.eligible.counts[self.counted].sum()),
-            int(np.count_nonzero(outside & is_relevant)),
-            int(np.count_nonzero(listed)),
-            int(np.count_nonzero(is_relevant)),
-            int(splitmix64(self.user_hashes ^ hashes).sum(dtype=np.uint64)),
-        )
-
-    @property
-    def span(self) -> Span:
-        """The range, number and hash of its users."""
-        users = self.user_ids
-        if not len(users):
-            return Span(0, 0, 0, 0)
-        first, last = users[[users.argmin(), users.argmax()]].tolist()
-        return Span(first, last, len(users), int(self.user_hashes.sum(dtype=np.uint64)))
-
-    @cached_property
-    def key(self) -> MergeKey:
-        """The settings that must be equal in evaluations that are merged."""
-        request, aligned, side_data = self.request, self.aligned, self.aligned.side_data
-        catalogue = request.needs_catalogue
-        items = self.items_digest
-        if catalogue and items is None:
-            sides = (aligned.relevance.items_index, aligned.rankings.items_index)
-            labels = max((index for index in sides if index is not None), key=len, default=None)
-            items = None if labels is None else digest_labels(labels.to_numpy())
-        weighted = sorted(request.weighted_by)
-        inputs = request.side_inputs
-        return {
-            "metrics": request.names,
-            "convention": request.convention.name,
-            "no_relevant": request.no_relevant,
-            # None if no metric depends on them.
-            "n_items": side_data.n_items if catalogue else None,
-            "items": items if catalogue else None,
-            "largest_gain": aligned.largest_gain if request.needs_largest_gain else None,
-            "side_data": side_data.digest_of(inputs) if inputs else None,
-            "version": installed_version(),
-            "seen": request.seen,
-            "propensities": {name: side_data.digest_of_propensities(name) for name in weighted},
-            "without_list": request.without_list,
-            "retrieval": self.retrieval and self.retrieval.via,
-            "candidates": side_data.candidates and side_data.candidates.kind,
-        }
-
-    def part(self, *, per_user: bool) -> Part:
-        """Return the part that is sent and merged, with the users' values if `per_user`."""
-        plans = self.request.plans
-        rows = range(len(plans))
-        lists: dict[ListKey, ListSums] = {}
-        for row, plan in enumerate(plans):
-            key = list_key(self.request, row)
-            if not plan.definition.per_user and key not in lists:
-                lists[key] = _list_sums(self, row)
-        values = None
-        if per_user:
-            values = UserValues(
-                self.user_ids, self.counted, self.n_relevant, self.fingerprints, self.columns
-            )
-        counts = ("key", "span", "n_counted", "n_without_list", "retrieval", "seen", "has_hits")
-        return Part(
-            moments=tuple(self.moments[row] for row in rows),
-            samples=tuple(self.samples[row] for row in rows),
-            ratios={row: self.ratios[row] for row in rows if plans[row].is_micro},
-            lists=lists,
-            values=values,
-            **{name: getattr(self, name) for name in (*counts, "candidates", "first_ranks")},
-        )
-
     def random_totals(self, *, all_users: bool, drawn: bool = True) -> RandomTotals:
         """Return the random baseline of every metric, see `random_totals`."""
         users = [self.users_of(row) for row in range(len(self.request.plans))]
         keys = self.user_hashes if drawn else None
         return random_totals(self.aligned, self.request.plans, users, keys, all_users=all_users)
 
-    # The attributes of `UserValues`.
-
-    @property
-    def values(self) -> Measured:
-        """The values of each user."""
-        return self
-
     @cached_property
     def counted(self) -> Booleans:
         """Whether each user counts in the means."""
         return self.counts()
-
-    @property
-    def columns(self) -> Floats:
-        """The rows of the metrics that have a value for each user."""
-        rows = [row for row, plan in enumerate(self.request.plans) if plan.per_user]
-        values = self.numbers.values
-        return values if len(rows) == len(values) else values[rows]
-
-    @property
-    def n_seen(self) -> Integers | None:
-        """The number of training items of each user, None without train."""
-        training = self.aligned.side_data.training
-        return None if training is None else training.user_counts[: len(self.n_relevant)]
 
     @property
     def labels(self) -> Axis | None:
@@ -390,17 +163,10 @@ class Measured:
         return (self.user_hashes % np.uint64(N_GROUPS)).astype(np.int64)
 
     @cached_property
-    def fingerprints(self) -> Hashes:
-        """A hash of each user's relevant items and their gains, and of candidates if given."""
-        hashes = self._candidate_hashes
-        if hashes is None or self.request.judged_only:
-            return self._relevance_hashes
-        return splitmix64(self._relevance_hashes ^ splitmix64(hashes))
-
-    @cached_property
-    def _candidate_hashes(self) -> Hashes | None:
+    def candidate_hashes(self) -> Hashes | None:
+        """A hash of each user's candidates, None if they are the whole catalogue."""
         if self.request.judged_only:  # whose numbers may be other ones in every block
-            return self._relevance_hashes
+            return self.relevance_hashes
         candidates, labels = self.aligned.side_data.candidates, self.aligned.relevance.items_index
         if candidates is None:
             return None
@@ -409,7 +175,7 @@ class Measured:
         return candidates.fingerprints(self.aligned.n_users, labels)
 
     @cached_property
-    def _relevance_hashes(self) -> Hashes:
+    def relevance_hashes(self) -> Hashes:
         """A hash of each user's judged items and their gains."""
         relevance = self.aligned.relevance
         items, labels = relevance.items, relevance.items_index
@@ -417,41 +183,273 @@ class Measured:
         return fingerprints(relevance.indptr, items, relevance.gains, keys)
 
 
-def _moments(block: Measured, row: int) -> Moments:
-    if not block.request.plans[row].per_user:
-        return Moments()
-    return block.numbers.moments(row, block.users_of(row), squares=True)
+class BlockPart(Part):
+    """The part of a block whose lists are here: each attribute is computed when it is first read.
+
+    Numbers about all users are computed from the lists, so that formulas can read all of them.
+
+    Attributes
+    ----------
+    block : Measured
+        The values of the users, and their lists.
+    """
+
+    block: Measured
+
+    def __init__(self, block: Measured) -> None:
+        vars(self).update(
+            block=block, request=block.request, retrieval=block.retrieval, has_hits=block.has_hits,
+            random=None, saved={},
+        )  # fmt: skip
+
+    def computed(self, *, per_user: bool = True) -> Part:
+        """Return the part without lists, and without the users' values unless `per_user`."""
+        known = {one.name: getattr(self, one.name) for one in fields(Part) if one.name != "values"}
+        if not per_user:
+            return Part(**known)
+        return Part(**known, values=UserValues(*(getattr(self.values, name) for name in ARRAYS)))
+
+    def overall(self, row: int, left_out: int | None = None) -> float:
+        """Compute a number about all users, or about all but those of a group."""
+        block = self.block
+        if left_out is None:
+            return self.known_overall[row]
+        if self.request.plans[row].is_micro:
+            return micro_average(self.request.plans[row], self.ratios[row], left_out)
+        users = block.users_of(row)
+        users = users[block.groups[users] != left_out]
+        return block.value_over(row, users) if len(users) else math.nan
+
+    @cached_property
+    def known_overall(self) -> dict[int, float]:
+        """The numbers about all users that are not means, by the position of their metric."""
+        return {
+            row: self.block.value_over(row, self.block.users_of(row))
+            for row, plan in enumerate(self.request.plans)
+            if not plan.per_user
+        }
+
+    def group_sizes(self, row: int) -> Integers:
+        """Return the number of users that count in each group of the jackknife."""
+        return np.bincount(self.block.groups[self.block.users_of(row)], minlength=N_GROUPS)
+
+    @property
+    def n_users(self) -> int:
+        """The number of users, whether or not they count."""
+        return len(self.block.n_relevant)
+
+    @cached_property
+    def values(self) -> UserValues:
+        """The values of the users."""
+        return _BlockValues(self.block)
+
+    @cached_property
+    def n_counted(self) -> int:
+        """The number of users that count in the means."""
+        return int(np.count_nonzero(self.block.counted))
+
+    @cached_property
+    def n_without_list(self) -> int:
+        """The number of users with relevant items and no list."""
+        return int(np.count_nonzero((self.block.n_relevant > 0) & ~self.block.aligned.has_list))
+
+    @cached_property
+    def moments(self) -> tuple[Moments, ...]:
+        """The sums of the values of each metric, empty if it has none."""
+        block = self.block
+        return tuple(
+            block.numbers.moments(row, block.users_of(row), squares=True)
+            if plan.per_user
+            else Moments()
+            for row, plan in enumerate(self.request.plans)
+        )
+
+    @cached_property
+    def samples(self) -> tuple[Floats | None, ...]:
+        """The values of each metric while they are too few for an interval from their sums."""
+        block, samples = self.block, []
+        for row, plan in enumerate(self.request.plans):
+            users = block.users_of(row) if plan.per_user else slice(0)
+            values = block.numbers.values[row, users]
+            samples.append(values if len(values) < FEWEST_FOR_T else None)
+        return tuple(samples)
+
+    @cached_property
+    def ratios(self) -> dict[int, Ratios]:
+        """The sums of each micro average."""
+        numbers = self.block.numbers
+        return {
+            row: tuple(
+                (numbers.moments(row, group), Moments.of(below[group], squares=False))
+                for group in self._members(row)
+            )
+            for row, below in numbers.denominators.items()
+        }
+
+    @cached_property
+    def lists(self) -> dict[ListKey, ListSums]:
+        """The sums behind the metrics of all lists."""
+        sums: dict[ListKey, ListSums] = {}
+        for row, plan in enumerate(self.request.plans):
+            key = list_key(self.request, row)
+            if not plan.definition.per_user and key not in sums:
+                sums[key] = self._list_sums(row)
+        return sums
+
+    def _list_sums(self, row: int) -> ListSums:
+        """Return the sums behind the metrics of all lists, for each group of users."""
+        plan = self.request.plans[row]
+        n_users, n_listed, sums = [], [], []
+        for members in self._members(row):
+            lists = self.block.aligned.lists(plan.metric.k, members)
+            n_users.append(lists.n_users)
+            n_listed.append(lists.n_listed)
+            is_combined = plan.definition.formula.combine is not None
+            sums.append(plan.compute(lists) if is_combined else lists.item_counts)
+        return ListSums(np.array(n_users), np.array(n_listed), np.stack(sums))
+
+    def _members(self, row: int) -> list[Integers]:
+        """Return the rows of the users that count for a plan, by group of the jackknife."""
+        users = self.block.users_of(row)
+        groups = self.block.groups[users]
+        return [users[groups == group] for group in range(N_GROUPS)]
+
+    @cached_property
+    def seen(self) -> SeenCounts | None:
+        """Counts of items that users have in train, None without train."""
+        training = self.block.aligned.side_data.training
+        if training is None:
+            return None
+        rankings, relevance = self.block.aligned.rankings, self.block.aligned.relevance
+        n_users = len(self.block.n_relevant)
+        n_items = max(rankings.shape[1], relevance.shape[1], training.n_items)
+        relevant, listed = np.empty((2, n_users), np.int64)
+
+        def count(first: int, last: int) -> None:
+            bounds = slice(first, last + 1)
+            seen = Rows(training.indptr[bounds], training.items)
+            wanted = Rows(relevance.indptr[bounds], relevance.items)
+            lists = Rows(rankings.indptr[bounds], rankings.items)
+            outs = relevant[first:last], listed[first:last]
+            count_seen(seen, wanted, relevance.gains, lists, n_items, *outs)
+
+        for_blocks(count, n_users)
+        is_cold = training.user_counts[:n_users] == 0
+        n_held_out = int(np.count_nonzero(relevance.gains > 0))
+        n_cold = int(np.count_nonzero(self.block.counted & is_cold))
+        return SeenCounts(n_cold, int(relevant.sum()), int(listed.sum()), n_held_out)
+
+    @cached_property
+    def first_ranks(self) -> FirstRanks | None:
+        """The first ranks of the lists; None if there are no lists or a model made them."""
+        rankings, relevance = self.block.aligned.rankings, self.block.aligned.relevance
+        starts = rankings.indptr[:-1][np.diff(rankings.indptr) > 0]
+        if self.retrieval or not len(starts):
+            return None
+        positions = rankings.gapped_positions
+        smallest = 1 if positions is None else int(positions[starts].min())
+        if smallest == 1:
+            return FirstRanks(1, True)
+        stored = mark_seen(rankings.indptr, rankings.items, relevance.indptr, relevance.items)
+        return FirstRanks(smallest, not stored.all())
+
+    @cached_property
+    def candidates(self) -> CandidateCounts | None:
+        """Counts of the candidates, None if they were the whole catalogue."""
+        aligned, candidates = self.block.aligned, self.block.aligned.side_data.candidates
+        if candidates is None:
+            return None
+        hashes = self.block.candidate_hashes
+        assert hashes is not None  # noqa: S101 - there are candidates
+        relevance, rankings = aligned.relevance, aligned.rankings
+        is_relevant = relevance.gains > 0
+        outside = ~candidates.hold(relevance.indptr, relevance.items)
+        listed = ~candidates.hold(rankings.indptr, rankings.items)
+        return CandidateCounts(
+            candidates.kind,
+            self.n_counted,
+            int(aligned.eligible.counts[self.block.counted].sum()),
+            int(np.count_nonzero(outside & is_relevant)),
+            int(np.count_nonzero(listed)),
+            int(np.count_nonzero(is_relevant)),
+            int(splitmix64(self.block.user_hashes ^ hashes).sum(dtype=np.uint64)),
+        )
+
+    @cached_property
+    def span(self) -> Span:
+        """The range, number and hash of its users."""
+        users = self.block.user_ids
+        if not len(users):
+            return Span(0, 0, 0, 0)
+        first, last = users[[users.argmin(), users.argmax()]].tolist()
+        return Span(first, last, len(users), int(self.block.user_hashes.sum(dtype=np.uint64)))
+
+    @cached_property
+    def key(self) -> MergeKey:
+        """The settings that must be equal in evaluations that are merged."""
+        request, aligned, side_data = self.request, self.block.aligned, self.block.aligned.side_data
+        catalogue = request.needs_catalogue
+        items = self.block.items_digest
+        if catalogue and items is None:
+            sides = (aligned.relevance.items_index, aligned.rankings.items_index)
+            labels = max((index for index in sides if index is not None), key=len, default=None)
+            items = None if labels is None else digest_labels(labels.to_numpy())
+        weighted = sorted(request.weighted_by)
+        inputs = request.side_inputs
+        return {
+            "metrics": request.names,
+            "convention": request.convention.name,
+            "no_relevant": request.no_relevant,
+            # None if no metric depends on them.
+            "n_items": side_data.n_items if catalogue else None,
+            "items": items if catalogue else None,
+            "largest_gain": aligned.largest_gain if request.needs_largest_gain else None,
+            "side_data": side_data.digest_of(inputs) if inputs else None,
+            "version": installed_version(),
+            "seen": request.seen,
+            "propensities": {name: side_data.digest_of_propensities(name) for name in weighted},
+            "without_list": request.without_list,
+            "retrieval": self.retrieval and self.retrieval.via,
+            "candidates": side_data.candidates and side_data.candidates.kind,
+        }
 
 
-def _sample(block: Measured, row: int) -> Floats | None:
-    users = block.users_of(row) if block.request.plans[row].per_user else slice(0)
-    values = block.numbers.values[row, users]
-    return values if len(values) < FEWEST_FOR_T else None
+class _BlockValues(UserValues):
+    """The values of the users of a block; each attribute is computed when it is first read."""
 
+    block: Measured
 
-def _members(block: Measured, row: int) -> list[Integers]:
-    """Return the rows of the users that count for a plan, by group of the jackknife."""
-    users = block.users_of(row)
-    groups = block.groups[users]
-    return [users[groups == group] for group in range(N_GROUPS)]
+    def __init__(self, block: Measured) -> None:
+        vars(self).update(block=block, counted=block.counted, n_relevant=block.n_relevant)
 
+    @property
+    def user_ids(self) -> AnyArray:
+        """Labels or row numbers, in an array of int64 or of text."""
+        return self.block.user_ids
 
-def _ratios(block: Measured, row: int) -> Ratios:
-    below = block.numbers.denominators[row]
-    return tuple(
-        (block.numbers.moments(row, group), Moments.of(below[group], squares=False))
-        for group in _members(block, row)
-    )
+    @property
+    def labels(self) -> Axis | None:
+        """The users' labels, None if they are row numbers."""
+        return self.block.labels
 
+    @cached_property
+    def columns(self) -> Floats:
+        """The rows of the metrics that have a value for each user."""
+        rows = [row for row, plan in enumerate(self.block.request.plans) if plan.per_user]
+        values = self.block.numbers.values
+        return values if len(rows) == len(values) else values[rows]
 
-def _list_sums(block: Measured, row: int) -> ListSums:
-    """Return the sums behind the metrics of all lists, for each group of users."""
-    plan = block.request.plans[row]
-    n_users, n_listed, sums = [], [], []
-    for members in _members(block, row):
-        lists = block.aligned.lists(plan.metric.k, members)
-        n_users.append(lists.n_users)
-        n_listed.append(lists.n_listed)
-        is_combined = plan.definition.formula.combine is not None
-        sums.append(plan.compute(lists) if is_combined else lists.item_counts)
-    return ListSums(np.array(n_users), np.array(n_listed), np.stack(sums))
+    @property
+    def n_seen(self) -> Integers | None:
+        """The number of training items of each user, None without train."""
+        training = self.block.aligned.side_data.training
+        return None if training is None else training.user_counts[: len(self.n_relevant)]
+
+    @cached_property
+    def fingerprints(self) -> Hashes:
+        """A hash of each user's relevant items and their gains, and of candidates if given."""
+        block = self.block
+        hashes = block.candidate_hashes
+        if hashes is None or block.request.judged_only:
+            return block.relevance_hashes
+        return splitmix64(block.relevance_hashes ^ splitmix64(hashes))

@@ -1,4 +1,4 @@
-"""`Part`: the results of a block of users, which merge with the parts of other users.
+"""`Part`: the results of some users, which merge with the results of other users.
 
 Everything in it is a whole number, or is sorted by user in the end. Any blocks of users, merged in
 any order, therefore give the same bits. Its size does not depend on the number of users, unless the
@@ -8,313 +8,77 @@ values of users are kept.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
+from operator import add
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 
 from ..core.exact_sums import Moments
 from ..errors import InvalidDataError, InvalidMetricError
-from ..inputs.axes import Axis
-from ..inputs.candidates import is_sampled
+from ..inputs.candidates import name_among
+from ..metrics import Metric, parse
 from ..metrics.measure import ratio_of, value_of_lists
-from ..metrics.random_baseline import Expectation, RandomTotals
-from .intervals import FEWEST_FOR_T, N_GROUPS
+from ..metrics.random_baseline import RandomSums
+from .counts import CandidateCounts, FirstRanks, ListSums, Retrieval, SeenCounts, Span
+from .intervals import (
+    FEWEST_FOR_T,
+    N_GROUPS,
+    interval_of_mean,
+    interval_of_moments,
+    interval_of_replicates,
+    jackknife,
+    rests_on_few,
+)
+from .user_values import ARRAYS, UserValues
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping
 
-    from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers
+    from ..core.types import Floats, Integers
     from ..metrics.plan import Plan
-    from ..metrics.request import Request
+    from ..metrics.random_baseline import Expectation, RandomTotals
+    from ..metrics.request import Request, Traits
+    from .intervals import Interval
 
-
-class Retrieval(NamedTuple):
-    """How the rankings of a model were made.
-
-    Attributes
-    ----------
-    via : {"held_out_ranks", "full_ranks", "top_k", "recommend"}
-        The way, see `evaluate_model`.
-    n_seen : int
-        Relevant items that their users had seen in training, which no list can hold.
-    n_tied : int or None
-        Relevant items in the lists whose score another candidate has too, so that the rule for
-        ties decided their rank. None if the model ordered the list itself.
-    n_cold_users, n_cold_items : int or None
-        Users with relevant items, and items, whose factors are all zero.
-    n_unknown_users, n_unknown_items : int
-        Users with relevant items, and relevant items, that the model does not know at all.
-    """
-
-    via: str
-    n_seen: int
-    n_tied: int | None = None
-    n_cold_users: int | None = None
-    n_cold_items: int | None = None
-    n_unknown_users: int = 0
-    n_unknown_items: int = 0
-
-
-class SeenCounts(NamedTuple):
-    """Counts over users with known training data.
-
-    Attributes
-    ----------
-    n_cold : int
-        Evaluated users without training data; explicit zeros are none.
-    n_relevant : int
-        Relevant items that their user has in train, explicit zeros included.
-    n_listed : int
-        Listed items that their user has in train, likewise.
-    n_held_out : int
-        Relevant items in all.
-    """
-
-    n_cold: int
-    n_relevant: int
-    n_listed: int
-    n_held_out: int
-
-
-class CandidateCounts(NamedTuple):
-    """Counts over users whose candidates were given.
-
-    Attributes
-    ----------
-    kind : str
-        From `sample_negatives` or `read_negatives`: "1+99" with one relevant item of each user, or
-        "n+99" with several; otherwise "candidates".
-    n_users : int
-        Evaluated users.
-    n_candidates : int
-        Their candidates that they have not seen.
-    n_relevant : int
-        Relevant items that are no candidates of their user.
-    n_listed : int
-        Listed items that are none.
-    n_held_out : int
-        Relevant items in all.
-    checksum : int
-        Of all users' candidates.
-    """
-
-    kind: str
-    n_users: int
-    n_candidates: int
-    n_relevant: int
-    n_listed: int
-    n_held_out: int
-    checksum: int
-
-    @property
-    def is_sampled(self) -> bool:
-        """Whether they are known to be a sample of the catalogue."""
-        return is_sampled(self.kind)
-
-    @property
-    def digest(self) -> str:
-        """16 hexadecimal digits that identify the candidates of these users."""
-        return f"{self.checksum % 2**64:016x}"
-
-    def to_dict(self) -> dict[str, int | str]:
-        """Return the counts and the digest by name."""
-        return {**dict(zip(self._fields[:-1], self, strict=False)), "digest": self.digest}
-
-
-#: Facts about the model, or about all candidates, which are the same for all users.
-_SHARED = ("via", "kind", "n_cold_items")
-
-
-def added(one: Any, other: Any) -> Any:
-    """Return counts or sums over the users of both, None unless both are known."""
-    if one is None or other is None or Expectation in (type(one), type(other)):
-        return None
-    if isinstance(one, dict):
-        return {key: added(value, other[key]) for key, value in one.items()}
-    if not isinstance(one, tuple):
-        return one + other
-    names = getattr(one, "_fields", range(len(one)))
-    sums = [
-        a if name in _SHARED else added(a, b) for name, a, b in zip(names, one, other, strict=True)
-    ]
-    return type(one)._make(sums) if hasattr(one, "_make") else tuple(sums)
-
-
-class FirstRanks(NamedTuple):
-    """The first ranks of the lists of some users.
-
-    Attributes
-    ----------
-    smallest : int
-        The smallest rank of any item.
-    has_others : bool
-        Whether the lists hold items that the validation data do not store. Lists of hits only have
-        exact ranks and need not have a rank 1.
-    """
-
-    smallest: int
-    has_others: bool
-
-    def merge(self, other: FirstRanks) -> FirstRanks:
-        """Return the first ranks of the users of both."""
-        return FirstRanks(min(self.smallest, other.smallest), self.has_others or other.has_others)
-
+Counts = TypeVar("Counts", Retrieval, SeenCounts, CandidateCounts)
 
 #: Attributes that must be equal to merge evaluations, by name.
 MergeKey: TypeAlias = "dict[str, Any]"
-
-
-def _check_alike(ours: MergeKey, theirs: MergeKey) -> None:
-    for name, one in ours.items():
-        other = theirs.get(name)
-        if one != other:
-            a, b = (", ".join(x) if isinstance(x, tuple) else x for x in (one, other))
-            raise InvalidDataError(
-                f"these evaluations cannot be merged, because their {name} differ: {a} and {b}. "
-                "Evaluate all blocks with the same inputs and options"
-            )
-
-
-class Span(NamedTuple):
-    """Which users a block holds: the first and last label or row number, how many, and a checksum.
-
-    The checksum is the sum of the users' hashes.
-    """
-
-    first: int | str
-    last: int | str
-    n: int
-    checksum: int
-
-    def check_types(self, other: Span) -> None:
-        """Raise if users are text in one block and numbers in the other."""
-        if type(self.first) is not type(other.first):
-            raise InvalidDataError(
-                f"users are {self.first!r}, … in one block and {other.first!r}, … in another; "
-                "use labels of one type for all"
-            )
-
-    def merge(self, other: Span) -> Span:
-        """Return the span of the users of both."""
-        if not self.n or not other.n:
-            return self if self.n else other
-        self.check_types(other)
-        return Span(
-            min(self.first, other.first),
-            max(self.last, other.last),
-            self.n + other.n,
-            (self.checksum + other.checksum) % 2**64,
-        )
-
-    def starts_after(self, other: Span) -> bool:
-        """Return whether all users of this block come after the users of the other."""
-        return type(self.first) is type(other.last) and self.first > other.last  # type: ignore[operator]
-
-
-#: The arrays of `UserValues` that every block has.
-_ARRAYS = ("user_ids", "counted", "n_relevant", "fingerprints", "columns")
-
-
-@dataclass(frozen=True, eq=False)
-class UserValues:
-    """The values of each user.
-
-    Attributes
-    ----------
-    user_ids : ndarray
-        Labels or row numbers.
-    counted : ndarray of bool
-        Whether the user is evaluated.
-    n_relevant : ndarray of int64
-        Number of relevant items.
-    fingerprints : ndarray of uint64
-        A hash of the relevant items and their gains.
-    columns : ndarray of float64, shape (n_metrics, n_users)
-        The metrics that have a value for each user.
-    n_seen : ndarray of int64 or None
-        Number of training items, of saved evaluations if it is known.
-    labelled : bool or None
-        Whether the users have labels; None if they do unless they are numbers from 0 on.
-    """
-
-    user_ids: AnyArray
-    counted: Booleans
-    n_relevant: Integers
-    fingerprints: Hashes
-    columns: Floats
-    n_seen: Integers | None = None
-    labelled: bool | None = None
-
-    @cached_property
-    def labels(self) -> Axis | None:
-        """The users' labels, None if they are the row numbers from 0 on."""
-        users = self.user_ids
-        is_plain = users.dtype.kind in "iu" and np.array_equal(users, np.arange(len(users)))
-        labelled = not is_plain if self.labelled is None else self.labelled
-        return Axis.unchecked(users) if labelled else None
-
-    @classmethod
-    def concatenate(cls, blocks: Sequence[UserValues]) -> UserValues:
-        """Return the values of all blocks, in the order of the users."""
-        arrays: list[Any] = [
-            np.concatenate([getattr(block, name) for block in blocks], axis=-1) for name in _ARRAYS
-        ]
-        users = arrays[0]
-        if not (users[1:] > users[:-1]).all():
-            order = np.argsort(users, kind="stable")
-            arrays = [array[..., order] for array in arrays]
-        return cls(*arrays)
-
-
-class ListSums(NamedTuple):
-    """The sums behind numbers about all lists, for each group of users.
-
-    Attributes
-    ----------
-    n_users, n_listed : ndarray of int64, shape (n_groups,)
-        Number of users, and of those who have a list.
-    sums : ndarray of int64, shape (n_groups, ...)
-        How often each item is in a list; for a metric with `Formula.combine`, its formula's
-        result added up over the users.
-    """
-
-    n_users: Integers
-    n_listed: Integers
-    sums: Integers
-
 
 #: The key of the sums of lists. It has the exceptions of the convention (`Plan.exceptions`), the
 #: cut-off, and the position of a metric with its own sums, or -1.
 ListKey: TypeAlias = "tuple[bool, bool, int, int]"
 
-
-def list_key(request: Request, row: int) -> ListKey:
-    """Return the key for the sums of a number about all lists."""
-    plan = request.plan_of(row)
-    own = -1 if plan.definition.formula.combine is None else row
-    return (*plan.exceptions(request.convention), plan.metric.k, own)
-
-
 #: The sums of numerators and of denominators of a micro average, for each group of users.
 Ratios: TypeAlias = "tuple[tuple[Moments, Moments], ...]"
 
 
-#: The attributes of a part that are sums over users, `random` as far as it is made of these.
-_SUMS = (
-    "n_counted", "n_without_list", "moments", "ratios", "lists", "retrieval", "seen", "candidates",
-    "random",
-)  # fmt: skip
+class SavedNumber(NamedTuple):
+    """A number about all users, the number of users in it, and its jackknife replicates.
+
+    It is not computed again, because that may take the lists or a formula that is not registered.
+    The replicates of a baseline are None.
+    """
+
+    value: float
+    n_users: int
+    replicates: Floats | None
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The results of a block of users: exact sums, and the values of users.
+    """The results of some users: exact sums, the numbers made of them, and the values of users.
+
+    Methods take the position of a metric in the request, see `row_of`.
 
     Attributes
     ----------
+    request : Request
+        The metrics and their rules.
     key : MergeKey
     span : Span
     n_counted, n_without_list : int
@@ -340,8 +104,11 @@ class Part:
         The values of the users, if they are kept.
     has_hits : bool
         Whether a list has a relevant item, as far as the cut-offs reach.
+    saved : dict of int to SavedNumber
+        The numbers about all users of a saved evaluation, by the position of the metric.
     """
 
+    request: Request
     key: MergeKey
     span: Span
     n_counted: int
@@ -357,15 +124,132 @@ class Part:
     random: RandomTotals | None = None
     values: UserValues | None = None
     has_hits: bool = True
+    saved: Mapping[int, SavedNumber] = field(default_factory=dict)
 
-    def number(self, request: Request, row: int, left_out: int | None = None) -> float:
-        """Return a number about all users, or about all but those of a group."""
-        plan = request.plan_of(row)
+    @property
+    def n_users(self) -> int:
+        """The number of users, whether or not they count."""
+        return self.span.n
+
+    @property
+    def n_cold(self) -> int | None:
+        """The number of evaluated users without training data, None if it is not known."""
+        return None if self.seen is None else self.seen.n_cold
+
+    @property
+    def per_user(self) -> UserValues:
+        """The values of the users, or an error if they were not kept."""
+        if self.values is None:
+            raise InvalidDataError(
+                "the values of the users were not kept; evaluate with keep='values'"
+            )
+        return self.values
+
+    # Metrics by name.
+
+    def row_of(self, name: str | Metric) -> int:
+        """Return the position of a metric, in any spelling, or raise if it was not evaluated."""
+        if not isinstance(name, str | Metric):
+            raise InvalidMetricError(f"metric is {name!r}; expected one name, such as 'ndcg@10'")
+        names, spelling = self.request.names, str(name).removesuffix(self._among)
+        if spelling not in names:  # mostly it is spelt as it is printed
+            parsed = parse(spelling, self.request.convention.options)
+            spelling = str(parsed[0]) if len(parsed) == 1 else ""
+        if spelling not in names:
+            raise InvalidMetricError(
+                f"{str(name)!r} was not evaluated; the metrics are {', '.join(names)}", metric=name
+            )
+        return names.index(spelling)
+
+    def has(self, name: str | Metric) -> bool:
+        """Return whether a metric was evaluated."""
+        with suppress(InvalidMetricError):
+            return self.row_of(name) >= 0
+        return False
+
+    def traits_of(self, name: str | Metric) -> Traits:
+        """Return the properties of a metric."""
+        return self.request.traits[self.row_of(name)]
+
+    def shown(self, name: str) -> str:
+        """Return a metric's display name, such as ``hit_rate@10 (1+99)`` among candidates."""
+        return name + self._among
+
+    @cached_property
+    def _among(self) -> str:
+        return "" if self.candidates is None else name_among("", self.candidates.kind)
+
+    def values_of(self, name: str | Metric) -> Floats:
+        """Return one metric of every user, see `Evaluation.values`."""
+        row, traits = self.row_of(name), self.request.traits
+        shown = self.request.names[row]
+        if not traits[row].per_user:
+            raise InvalidMetricError(
+                f"{shown} is one number for all users together; read it as ev[{shown!r}]",
+                metric=self.request.metrics[row],
+            )
+        column: Floats = self.per_user.columns[sum(one.per_user for one in traits[:row])]
+        column.flags.writeable = False
+        return column
+
+    # The numbers of a metric.
+
+    def value(self, row: int) -> float:
+        """Return the mean, or the one number about all users."""
+        if self.request.traits[row].per_user:
+            return self.moments[row].mean
+        return self.saved[row].value if row in self.saved else self.overall(row)
+
+    def count(self, row: int) -> int:
+        """Return the number of users in the mean."""
+        if self.request.traits[row].per_user:
+            return self.moments[row].n
+        return self.saved[row].n_users if row in self.saved else int(self.group_sizes(row).sum())
+
+    def std(self, row: int) -> float:
+        """Return the standard deviation of the users' values, with n − 1; NaN without any."""
+        return self.moments[row].std
+
+    def interval(self, row: int, level: float) -> Interval:
+        """Return the confidence interval, within the range of the metric."""
+        value, sample = self.value(row), self.samples[row]
+        if not self.request.traits[row].per_user:
+            interval = interval_of_replicates(value, self.replicates(row), level)
+        elif sample is not None:
+            interval = interval_of_mean(sample, level)
+        else:
+            interval = interval_of_moments(self.moments[row], level)
+        return interval.within(value, self.request.range_of(row))
+
+    def rests_on_few(self, row: int) -> bool:
+        """Return whether too few users make up a mean for its interval to reach its level."""
+        traits = self.request.traits[row]
+        return traits.per_user and rests_on_few(self.moments[row], traits.lower < 0)
+
+    def replicates(self, row: int) -> Floats:
+        """Return the jackknife replicates of a number about all users."""
+        if row not in self._replicates:
+            without = [self.overall(row, group) for group in range(N_GROUPS)]
+            sizes = self.group_sizes(row)
+            self._replicates[row] = jackknife(self.value(row), np.array(without), sizes)
+        return self._replicates[row]
+
+    @cached_property
+    def _replicates(self) -> dict[int, Floats]:
+        return {
+            row: number.replicates
+            for row, number in self.saved.items()
+            if number.replicates is not None
+        }
+
+    def overall(self, row: int, left_out: int | None = None) -> float:
+        """Compute a number about all users, or about all but those of a group."""
+        plan = self.request.plan_of(row)
         if plan.is_micro:
             return micro_average(plan, self.ratios[row], left_out)
         kept = [group for group in range(N_GROUPS) if group != left_out]
         n_users, n_listed, sums = (
-            of[kept].sum(axis=0) for of in self.lists[list_key(request, row)]
+            of[kept].sum(axis=0) for of in self.lists[list_key(self.request, row)]
         )
         if not n_users and (left_out is not None or plan.definition.formula.combine):
             return math.nan
@@ -373,40 +257,105 @@ class Part:
             return plan.definition.formula.combine(sums, **plan.arguments)
         return value_of_lists(plan, _CountedLists(plan.metric.k, int(n_users), int(n_listed), sums))
 
-    def group_sizes(self, request: Request, row: int) -> Integers:
+    def group_sizes(self, row: int) -> Integers:
         """Return the number of users that count in each group of the jackknife."""
         if row in self.ratios:
             return np.array([above.n for above, _ in self.ratios[row]])
-        return self.lists[list_key(request, row)].n_users
+        return self.lists[list_key(self.request, row)].n_users
+
+    # Parts of other users.
+
+    def computed(self, *, per_user: bool = True) -> Part:
+        """Return the part without lists, and without the users' values unless `per_user`."""
+        return self if per_user else replace(self, values=None)
 
     def merge(self, other: Part) -> Part:
         """Return the sums over the users of both, which must be different users."""
         _check_alike(self.key, other.key)
-        sums = {name: added(getattr(self, name), getattr(other, name)) for name in _SUMS}
         one, two = self.first_ranks, other.first_ranks
         return Part(
+            self.request,
             self.key,
             self.span.merge(other.span),
-            samples=tuple(
-                None
-                if a is None or b is None or len(a) + len(b) >= FEWEST_FOR_T
-                else np.concatenate([a, b])
-                for a, b in zip(self.samples, other.samples, strict=True)
-            ),
+            self.n_counted + other.n_counted,
+            self.n_without_list + other.n_without_list,
+            moments=tuple(map(add, self.moments, other.moments)),
+            samples=tuple(map(_joined_sample, self.samples, other.samples)),
+            ratios={row: _added(sums, other.ratios[row]) for row, sums in self.ratios.items()},
+            lists={key: sums.merge(other.lists[key]) for key, sums in self.lists.items()},
+            retrieval=_merged(self.retrieval, other.retrieval),
+            seen=_merged(self.seen, other.seen),
+            candidates=_merged(self.candidates, other.candidates),
             first_ranks=one.merge(two) if one and two else one or two,
+            random=_added_random(self.random, other.random),
             has_hits=self.has_hits or other.has_hits,
-            **sums,
         )
 
     def equals(self, other: Part) -> bool:
         """Return whether both have the same sums, and the same values if both have them."""
-        names = ("key", "span", *(name for name in _SUMS if name != "random"))
-        if not all(_same(getattr(self, name), getattr(other, name)) for name in names):
+        if not all(_same(getattr(self, name), getattr(other, name)) for name in _COMPARED):
             return False
         if self.values is None or other.values is None:
             return True
         one, two = (UserValues.concatenate([values]) for values in (self.values, other.values))
-        return all(_same(getattr(one, name), getattr(two, name)) for name in _ARRAYS)
+        return all(_same(getattr(one, name), getattr(two, name)) for name in ARRAYS)
+
+
+#: The attributes of a part that are equal if it is about the same users.
+_COMPARED = (
+    "key", "span", "n_counted", "n_without_list", "moments", "ratios", "lists", "retrieval", "seen",
+    "candidates",
+)  # fmt: skip
+
+
+def list_key(request: Request, row: int) -> ListKey:
+    """Return the key for the sums of a number about all lists."""
+    plan = request.plan_of(row)
+    own = -1 if plan.definition.formula.combine is None else row
+    return (*plan.exceptions(request.convention), plan.metric.k, own)
+
+
+def _check_alike(ours: MergeKey, theirs: MergeKey) -> None:
+    for name, one in ours.items():
+        other = theirs.get(name)
+        if one != other:
+            a, b = (", ".join(x) if isinstance(x, tuple) else x for x in (one, other))
+            raise InvalidDataError(
+                f"these evaluations cannot be merged, because their {name} differ: {a} and {b}. "
+                "Evaluate all blocks with the same inputs and options"
+            )
+
+
+def _merged(one: Counts | None, other: Counts | None) -> Counts | None:
+    """Return the counts over the users of both, None unless both are known."""
+    return None if one is None or other is None else one.merge(other)
+
+
+def _joined_sample(one: Floats | None, other: Floats | None) -> Floats | None:
+    if one is None or other is None or len(one) + len(other) >= FEWEST_FOR_T:
+        return None
+    return np.concatenate([one, other])
+
+
+def _added(one: Ratios, other: Ratios) -> Ratios:
+    """Return the sums of micro averages over the users of both."""
+    pairs = zip(one, other, strict=True)
+    return tuple((a + c, b + d) for (a, b), (c, d) in pairs)
+
+
+def _added_random(one: RandomTotals | None, other: RandomTotals | None) -> RandomTotals | None:
+    """Return the random baselines of both, as far as they are sums over users."""
+    if one is None or other is None:
+        return None
+    return tuple(map(_added_random_sums, one, other))
+
+
+def _added_random_sums(
+    one: RandomSums | Expectation | None, other: RandomSums | Expectation | None
+) -> RandomSums | None:
+    if not isinstance(one, RandomSums) or not isinstance(other, RandomSums):
+        return None
+    return RandomSums(*(tuple(map(add, a, b)) for a, b in zip(one, other, strict=True)))
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -88,7 +88,7 @@ def test_workers_that_are_killed_change_nothing(workers, data, n_killed):
         shared = Shared(request, source.load, True, False, runner.num_threads)
         done = list(runner.run(evaluate_task, shared, tasks()))
     assert [first for first, _ in done] == list(range(0, 900, 50))
-    found = se.Evaluation(request, parts=[merge_parts(part for _, part in done)])
+    found = se.Evaluation(merge_parts(part for _, part in done))
     same_bits(found, se.evaluate_model(*data, "ndcg@10"))
 
 
