@@ -22,7 +22,7 @@ from ..inputs.candidates import WARNING, check_judged_listed, condense, judged_c
 from ..metrics.lists import Aligned
 from ..results import Evaluation
 from ..results.explain import row_of_user
-from ..results.measured import BlockPart, Measured
+from ..results.measured import Measured
 from ..results.parts import Part, merge_parts
 from .runners import ExecutorRunner, LocalRunner
 from .sources import USERS_PER_BLOCK
@@ -251,7 +251,7 @@ class Shared(NamedTuple):
 def evaluate_task(shared: Shared, task: Any) -> Part:
     """Load a block and evaluate it, in a worker."""
     result = evaluate_block(shared.request, shared.load(task), shared.num_threads)
-    part = BlockPart(result).computed(per_user=shared.per_user)
+    part = result.computed(per_user=shared.per_user)
     if not shared.random:
         return part
     return replace(part, random=result.random_totals(all_users=False))
@@ -289,10 +289,10 @@ def evaluate_whole(
     the lists of single users if nothing is kept.
     """
     whole = Whole(request, everybody, execution.num_threads)
-    part = BlockPart(whole.measured())
+    result = whole.measured()
     if execution.per_user:
-        return Evaluation(part)
-    return Evaluation(part.computed(per_user=False), again=whole)
+        return Evaluation(result)
+    return Evaluation(result.computed(per_user=False), again=whole)
 
 
 class Blocks(NamedTuple):

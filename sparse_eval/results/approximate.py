@@ -20,7 +20,7 @@ from ..metrics.request import Protocol, Request
 from .distribution import activity_of, paired
 from .evaluation import Evaluation
 from .intervals import LEVEL, interval_around, interval_of_mean, interval_of_moments
-from .measured import BlockPart, Measured
+from .measured import Measured
 from .overlap import complete_lists, rbo
 from .segments import break_down
 from .shared import shared_metrics
@@ -169,7 +169,7 @@ def compare_lists(
             if moments.n:
                 rows[by, group, str(title)] = (moments.mean, *interval[:2], moments.n)
     for part in parts if train is not None else ():
-        for row in break_down(part.block, "popularity").reset_index().to_dict("records"):
+        for row in break_down(part, "popularity").reset_index().to_dict("records"):
             mean, n = row["mean"], row["n_users"]
             interval = interval_around(mean, row["std"] / math.sqrt(n), n - 1, level, "t")
             interval = interval.within(mean, (0.0, 1.0))
@@ -180,7 +180,7 @@ def compare_lists(
 
 def _recall(
     lists: Rankings, top: Rankings, cutoff: int, inputs: dict[str, Any], filters_seen: bool
-) -> BlockPart:
+) -> Measured:
     """Return the recall of the first items of exact lists, with the lists behind it."""
     protocol = Protocol([f"recall@{cutoff}"], filter_seen=filters_seen)
     request = Request.parse(protocol, inputs)
@@ -191,4 +191,4 @@ def _recall(
     if not filters_seen:
         side_data = side_data.allowing_seen()
     aligned = Aligned.in_label_order(rankings, relevance, side_data, request.convention)
-    return BlockPart(Measured.compute(request, aligned))
+    return Measured.compute(request, aligned)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
     from ..core.types import Floats, Integers
     from ..inputs.axes import Axis
+    from ..metrics import Metric
     from .intervals import Interval
     from .parts import Part
+    from .segments import UserSegments
 
 
 def describe_distribution(
@@ -86,7 +88,7 @@ def worst_mean(ordered: Floats, share: float, level: float) -> tuple[float, Inte
     return mean, interval_around(mean, error, share * n - 1, level, "t")
 
 
-def paired(part: Part, other: Part, metric: Any) -> tuple[Floats, Integers, Axis]:
+def paired(part: Part, other: Part, metric: str | Metric) -> tuple[Floats, Integers, Axis]:
     """Return the differences of the users that two evaluations share, their rows, and labels.
 
     Raises
@@ -106,7 +108,12 @@ def paired(part: Part, other: Part, metric: Any) -> tuple[Floats, Integers, Axis
 
 
 def count_losers(
-    part: Part, other: Part, metric: Any, margin: float, by: Any, level: float
+    part: Part,
+    other: Part,
+    metric: str | Metric,
+    margin: float,
+    by: UserSegments | Literal["activity"] | None,
+    level: float,
 ) -> pd.DataFrame:
     """Return the table that `Evaluation.losers` describes."""
     import pandas as pd

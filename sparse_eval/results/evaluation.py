@@ -21,7 +21,7 @@ from .decisions import Margin, users_needed
 from .distribution import count_losers, describe_distribution, paired
 from .explain import explain, row_of_user, with_names
 from .intervals import LEVEL
-from .measured import BlockPart
+from .measured import Measured
 from .parts import distinct_parts, merge_parts
 from .precision_recall import precision_recall
 from .record import make_record, to_dict
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from ..metrics.request import Request
     from .counts import Retrieval
     from .decisions import Size
-    from .measured import Measured
     from .parts import Part
     from .precision_recall import PrecisionRecall
     from .saving import Savable
@@ -140,7 +139,7 @@ class Evaluation:
         self, *parts: Part, again: Again | None = None, record: dict[str, Any] | None = None
     ) -> None:
         block = parts[0] if len(parts) == 1 else None
-        if isinstance(block, BlockPart):
+        if isinstance(block, Measured):
             self._part: Part = block
             block.known_overall  # noqa: B018 - raise eagerly, not on first read
         else:
@@ -503,7 +502,7 @@ class Evaluation:
     @property
     def _block(self) -> Measured | None:
         """The users with their lists, None if these were not kept."""
-        return self._part.block if isinstance(self._part, BlockPart) else None
+        return self._part if isinstance(self._part, Measured) else None
 
     @property
     def _baseline_parts(self) -> dict[str, Part]:

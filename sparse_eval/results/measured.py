@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from .parts import ListKey, MergeKey, Ratios
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """A block of users: the values of every metric, and the lists that they were computed from.
+class Measured(Part):
+    """The part of a block whose lists are here: each sum is computed when it is first read.
+
+    Numbers about all users are computed from the lists, so that formulas can read all of them.
 
     Attributes
     ----------
-    request : Request
     aligned : Aligned
         The lists and relevant items of the users.
     numbers : MetricColumns
@@ -49,23 +49,33 @@ class Measured:
         Relevant items of each user.
     first_row : int
         The number of the first user, if users have no labels.
-    retrieval : Retrieval or None
-        How the rankings were made, if by a model.
     items_digest : str or None
         A digest of the catalogue's labels, where the block does not hold all of them.
-    has_hits : bool
-        Whether a list has a relevant item, as far as the cut-offs reach.
     """
 
-    request: Request
     aligned: Aligned
     numbers: MetricColumns
     n_relevant: Integers
-    first_row: int = 0
-    retrieval: Retrieval | None = None
-    items_digest: str | None = None
-    has_hits: bool = True
-    _counted: dict[tuple[bool, bool], Booleans] = field(default_factory=dict)
+    first_row: int
+    items_digest: str | None
+    _counted: dict[tuple[bool, bool], Booleans]
+
+    def __init__(
+        self,
+        request: Request,
+        aligned: Aligned,
+        numbers: MetricColumns,
+        n_relevant: Integers,
+        first_row: int,
+        retrieval: Retrieval | None,
+        items_digest: str | None,
+        has_hits: bool,
+    ) -> None:
+        vars(self).update(
+            request=request, aligned=aligned, numbers=numbers, n_relevant=n_relevant,
+            first_row=first_row, retrieval=retrieval, items_digest=items_digest, has_hits=has_hits,
+            saved={}, _counted={},
+        )  # fmt: skip
 
     @classmethod
     def compute(
@@ -182,26 +192,6 @@ class Measured:
         keys = None if labels is None else labels.item_keys
         return fingerprints(relevance.indptr, items, relevance.gains, keys)
 
-
-class BlockPart(Part):
-    """The part of a block whose lists are here: each attribute is computed when it is first read.
-
-    Numbers about all users are computed from the lists, so that formulas can read all of them.
-
-    Attributes
-    ----------
-    block : Measured
-        The values of the users, and their lists.
-    """
-
-    block: Measured
-
-    def __init__(self, block: Measured) -> None:
-        vars(self).update(
-            block=block, request=block.request, retrieval=block.retrieval, has_hits=block.has_hits,
-            random=None, saved={},
-        )  # fmt: skip
-
     def computed(self, *, per_user: bool = True) -> Part:
         """Return the part without lists, and without the users' values unless `per_user`."""
         known = {one.name: getattr(self, one.name) for one in fields(Part) if one.name != "values"}
@@ -211,54 +201,60 @@ class BlockPart(Part):
 
     def overall(self, row: int, left_out: int | None = None) -> float:
         """Compute a number about all users, or about all but those of a group."""
-        block = self.block
         if left_out is None:
             return self.known_overall[row]
         if self.request.plans[row].is_micro:
             return micro_average(self.request.plans[row], self.ratios[row], left_out)
-        users = block.users_of(row)
-        users = users[block.groups[users] != left_out]
-        return block.value_over(row, users) if len(users) else math.nan
+        users = self.users_of(row)
+        users = users[self.groups[users] != left_out]
+        return self.value_over(row, users) if len(users) else math.nan
 
     @cached_property
     def known_overall(self) -> dict[int, float]:
         """The numbers about all users that are not means, by the position of their metric."""
         return {
-            row: self.block.value_over(row, self.block.users_of(row))
+            row: self.value_over(row, self.users_of(row))
             for row, plan in enumerate(self.request.plans)
             if not plan.per_user
         }
 
     def group_sizes(self, row: int) -> Integers:
         """Return the number of users that count in each group of the jackknife."""
-        return np.bincount(self.block.groups[self.block.users_of(row)], minlength=N_GROUPS)
+        return np.bincount(self.groups[self.users_of(row)], minlength=N_GROUPS)
 
     @property
     def n_users(self) -> int:
         """The number of users, whether or not they count."""
-        return len(self.block.n_relevant)
+        return len(self.n_relevant)
 
-    @cached_property
+    @property
     def values(self) -> UserValues:
         """The values of the users."""
-        return _BlockValues(self.block)
+        return _BlockValues(self)  # not kept, since it refers to the block
+
+    @cached_property
+    def fingerprints(self) -> Hashes:
+        """A hash of each user's relevant items and their gains, and of candidates if given."""
+        hashes = self.candidate_hashes
+        if hashes is None or self.request.judged_only:
+            return self.relevance_hashes
+        return splitmix64(self.relevance_hashes ^ splitmix64(hashes))
 
     @cached_property
     def n_counted(self) -> int:
         """The number of users that count in the means."""
-        return int(np.count_nonzero(self.block.counted))
+        return int(np.count_nonzero(self.counted))
 
     @cached_property
     def n_without_list(self) -> int:
         """The number of users with relevant items and no list."""
-        return int(np.count_nonzero((self.block.n_relevant > 0) & ~self.block.aligned.has_list))
+        return int(np.count_nonzero((self.n_relevant > 0) & ~self.aligned.has_list))
 
     @cached_property
     def moments(self) -> tuple[Moments, ...]:
         """The sums of the values of each metric, empty if it has none."""
-        block = self.block
         return tuple(
-            block.numbers.moments(row, block.users_of(row), squares=True)
+            self.numbers.moments(row, self.users_of(row), squares=True)
             if plan.per_user
             else Moments()
             for row, plan in enumerate(self.request.plans)
@@ -267,23 +263,22 @@ class BlockPart(Part):
     @cached_property
     def samples(self) -> tuple[Floats | None, ...]:
         """The values of each metric while they are too few for an interval from their sums."""
-        block, samples = self.block, []
+        samples = []
         for row, plan in enumerate(self.request.plans):
-            users = block.users_of(row) if plan.per_user else slice(0)
-            values = block.numbers.values[row, users]
+            users = self.users_of(row) if plan.per_user else slice(0)
+            values = self.numbers.values[row, users]
             samples.append(values if len(values) < FEWEST_FOR_T else None)
         return tuple(samples)
 
     @cached_property
     def ratios(self) -> dict[int, Ratios]:
         """The sums of each micro average."""
-        numbers = self.block.numbers
         return {
             row: tuple(
-                (numbers.moments(row, group), Moments.of(below[group], squares=False))
+                (self.numbers.moments(row, group), Moments.of(below[group], squares=False))
                 for group in self._members(row)
             )
-            for row, below in numbers.denominators.items()
+            for row, below in self.numbers.denominators.items()
         }
 
     @cached_property
@@ -301,7 +296,7 @@ class BlockPart(Part):
         plan = self.request.plans[row]
         n_users, n_listed, sums = [], [], []
         for members in self._members(row):
-            lists = self.block.aligned.lists(plan.metric.k, members)
+            lists = self.aligned.lists(plan.metric.k, members)
             n_users.append(lists.n_users)
             n_listed.append(lists.n_listed)
             is_combined = plan.definition.formula.combine is not None
@@ -310,18 +305,18 @@ class BlockPart(Part):
 
     def _members(self, row: int) -> list[Integers]:
         """Return the rows of the users that count for a plan, by group of the jackknife."""
-        users = self.block.users_of(row)
-        groups = self.block.groups[users]
+        users = self.users_of(row)
+        groups = self.groups[users]
         return [users[groups == group] for group in range(N_GROUPS)]
 
     @cached_property
     def seen(self) -> SeenCounts | None:
         """Counts of items that users have in train, None without train."""
-        training = self.block.aligned.side_data.training
+        training = self.aligned.side_data.training
         if training is None:
             return None
-        rankings, relevance = self.block.aligned.rankings, self.block.aligned.relevance
-        n_users = len(self.block.n_relevant)
+        rankings, relevance = self.aligned.rankings, self.aligned.relevance
+        n_users = len(self.n_relevant)
         n_items = max(rankings.shape[1], relevance.shape[1], training.n_items)
         relevant, listed = np.empty((2, n_users), np.int64)
 
@@ -336,13 +331,13 @@ class BlockPart(Part):
         for_blocks(count, n_users)
         is_cold = training.user_counts[:n_users] == 0
         n_held_out = int(np.count_nonzero(relevance.gains > 0))
-        n_cold = int(np.count_nonzero(self.block.counted & is_cold))
+        n_cold = int(np.count_nonzero(self.counted & is_cold))
         return SeenCounts(n_cold, int(relevant.sum()), int(listed.sum()), n_held_out)
 
     @cached_property
     def first_ranks(self) -> FirstRanks | None:
         """The first ranks of the lists; None if there are no lists or a model made them."""
-        rankings, relevance = self.block.aligned.rankings, self.block.aligned.relevance
+        rankings, relevance = self.aligned.rankings, self.aligned.relevance
         starts = rankings.indptr[:-1][np.diff(rankings.indptr) > 0]
         if self.retrieval or not len(starts):
             return None
@@ -356,10 +351,10 @@ class BlockPart(Part):
     @cached_property
     def candidates(self) -> CandidateCounts | None:
         """Counts of the candidates, None if they were the whole catalogue."""
-        aligned, candidates = self.block.aligned, self.block.aligned.side_data.candidates
+        aligned, candidates = self.aligned, self.aligned.side_data.candidates
         if candidates is None:
             return None
-        hashes = self.block.candidate_hashes
+        hashes = self.candidate_hashes
         assert hashes is not None  # noqa: S101 - there are candidates
         relevance, rankings = aligned.relevance, aligned.rankings
         is_relevant = relevance.gains > 0
@@ -368,28 +363,28 @@ class BlockPart(Part):
         return CandidateCounts(
             candidates.kind,
             self.n_counted,
-            int(aligned.eligible.counts[self.block.counted].sum()),
+            int(aligned.eligible.counts[self.counted].sum()),
             int(np.count_nonzero(outside & is_relevant)),
             int(np.count_nonzero(listed)),
             int(np.count_nonzero(is_relevant)),
-            int(splitmix64(self.block.user_hashes ^ hashes).sum(dtype=np.uint64)),
+            int(splitmix64(self.user_hashes ^ hashes).sum(dtype=np.uint64)),
         )
 
     @cached_property
     def span(self) -> Span:
         """The range, number and hash of its users."""
-        users = self.block.user_ids
+        users = self.user_ids
         if not len(users):
             return Span(0, 0, 0, 0)
         first, last = users[[users.argmin(), users.argmax()]].tolist()
-        return Span(first, last, len(users), int(self.block.user_hashes.sum(dtype=np.uint64)))
+        return Span(first, last, len(users), int(self.user_hashes.sum(dtype=np.uint64)))
 
     @cached_property
     def key(self) -> MergeKey:
         """The settings that must be equal in evaluations that are merged."""
-        request, aligned, side_data = self.request, self.block.aligned, self.block.aligned.side_data
+        request, aligned, side_data = self.request, self.aligned, self.aligned.side_data
         catalogue = request.needs_catalogue
-        items = self.block.items_digest
+        items = self.items_digest
         if catalogue and items is None:
             sides = (aligned.relevance.items_index, aligned.rankings.items_index)
             labels = max((index for index in sides if index is not None), key=len, default=None)
@@ -415,12 +410,15 @@ class BlockPart(Part):
 
 
 class _BlockValues(UserValues):
-    """The values of the users of a block; each attribute is computed when it is first read."""
+    """The values of the users of a block, of which some are computed when they are read."""
 
     block: Measured
 
     def __init__(self, block: Measured) -> None:
+        training = block.aligned.side_data.training
+        n_seen = None if training is None else training.user_counts[: len(block.n_relevant)]
         vars(self).update(block=block, counted=block.counted, n_relevant=block.n_relevant)
+        vars(self).update(labels=block.labels, n_seen=n_seen)
 
     @property
     def user_ids(self) -> AnyArray:
@@ -428,28 +426,13 @@ class _BlockValues(UserValues):
         return self.block.user_ids
 
     @property
-    def labels(self) -> Axis | None:
-        """The users' labels, None if they are row numbers."""
-        return self.block.labels
+    def fingerprints(self) -> Hashes:
+        """A hash of each user's relevant items and their gains, and of candidates if given."""
+        return self.block.fingerprints
 
-    @cached_property
+    @property
     def columns(self) -> Floats:
         """The rows of the metrics that have a value for each user."""
         rows = [row for row, plan in enumerate(self.block.request.plans) if plan.per_user]
         values = self.block.numbers.values
         return values if len(rows) == len(values) else values[rows]
-
-    @property
-    def n_seen(self) -> Integers | None:
-        """The number of training items of each user, None without train."""
-        training = self.block.aligned.side_data.training
-        return None if training is None else training.user_counts[: len(self.n_relevant)]
-
-    @cached_property
-    def fingerprints(self) -> Hashes:
-        """A hash of each user's relevant items and their gains, and of candidates if given."""
-        block = self.block
-        hashes = block.candidate_hashes
-        if hashes is None or block.request.judged_only:
-            return block.relevance_hashes
-        return splitmix64(block.relevance_hashes ^ splitmix64(hashes))

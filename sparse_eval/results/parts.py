@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from ..core.types import Floats, Integers
     from ..metrics.plan import Plan
-    from ..metrics.random_baseline import Expectation, RandomTotals
+    from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request, Traits
     from .intervals import Interval
 
@@ -287,7 +287,7 @@ class Part:
             seen=_merged(self.seen, other.seen),
             candidates=_merged(self.candidates, other.candidates),
             first_ranks=one.merge(two) if one and two else one or two,
-            random=_added_random(self.random, other.random),
+            random=_merged_random(self.random, other.random),
             has_hits=self.has_hits or other.has_hits,
         )
 
@@ -343,19 +343,14 @@ def _added(one: Ratios, other: Ratios) -> Ratios:
     return tuple((a + c, b + d) for (a, b), (c, d) in pairs)
 
 
-def _added_random(one: RandomTotals | None, other: RandomTotals | None) -> RandomTotals | None:
-    """Return the random baselines of both, as far as they are sums over users."""
+def _merged_random(one: RandomTotals | None, other: RandomTotals | None) -> RandomTotals | None:
+    """Return the random baselines of the users of both, as far as they are sums."""
     if one is None or other is None:
         return None
-    return tuple(map(_added_random_sums, one, other))
-
-
-def _added_random_sums(
-    one: RandomSums | Expectation | None, other: RandomSums | Expectation | None
-) -> RandomSums | None:
-    if not isinstance(one, RandomSums) or not isinstance(other, RandomSums):
-        return None
-    return RandomSums(*(tuple(map(add, a, b)) for a, b in zip(one, other, strict=True)))
+    return tuple(
+        a.merge(b) if isinstance(a, RandomSums) and isinstance(b, RandomSums) else None
+        for a, b in zip(one, other, strict=True)
+    )
 
 
 def _same(one: Any, other: Any) -> bool:

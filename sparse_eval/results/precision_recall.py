@@ -80,7 +80,7 @@ def precision_recall(block: Measured, k: int | None) -> PrecisionRecall:
     k = max(int(rankings.lengths.max(initial=0)), 1) if k is None else k
     check_whole("k", k, 1, MAX_RANKS)
     hits = collect_hits(block.aligned, k)
-    n_users = int(np.count_nonzero(block.counted))
+    n_users = block.n_counted
     counts = np.diff(hits.indptr)
     owners = np.repeat(np.arange(len(counts)), counts)
     kept = block.counted[owners]

@@ -223,7 +223,7 @@ def save(folder: Path, savable: Savable, about: Mapping[str, Any] | None) -> str
         stream = io.BytesIO()
         parquet.write_table(table, stream, compression="zstd")
         files[name] = stream.getvalue()
-    content["files"] = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    content["files"] = {name: _sha256(data) for name, data in files.items()}
     content["digest"] = _digest(content)
     text = json.dumps(content, indent=2, allow_nan=False, default=index) + "\n"
     folder = make_folder(folder)
@@ -271,7 +271,11 @@ def _digest(content: dict[str, Any]) -> str:
     """Return a digest of the other keys, to detect changes when they are read."""
     rest = {key: value for key, value in content.items() if key != "digest"}
     text = json.dumps(rest, sort_keys=True, default=index)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return _sha256(text.encode())
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def read_saved(path: Path) -> Savable:
@@ -296,7 +300,7 @@ def read_saved(path: Path) -> Savable:
                 f"cannot be read ({error.strerror}). It belongs to {SUMMARY}; keep both together",
                 file,
             ) from None
-        if hashlib.sha256(data).hexdigest() != digest:
+        if _sha256(data) != digest:
             raise InvalidFileError(
                 f"is not the file that {SUMMARY} was saved with; save the evaluation again", file
             )
