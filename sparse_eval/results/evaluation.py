@@ -328,8 +328,9 @@ class Evaluation:
         Name: value, dtype: float64
         """
         part = self._part
-        values = self.values(metric)
-        if minus is not None:
+        if minus is None:
+            values = part.values_of(metric)
+        else:
             values = paired(part, self._other_part(minus), metric)[0]
         higher = part.traits_of(metric).higher_is_better
         low, high = self.request.range_of(part.row_of(metric))
