@@ -22,8 +22,8 @@ from ..inputs.candidates import WARNING, check_judged_listed, condense, judged_c
 from ..metrics.lists import Aligned
 from ..results import Evaluation
 from ..results.explain import row_of_user
-from ..results.measured import Measured
-from ..results.parts import Part, merge_parts
+from ..results.measured_block import Measured
+from ..results.partial_results import Part, merge_parts
 from .runners import ExecutorRunner, LocalRunner
 from .sources import USERS_PER_BLOCK
 

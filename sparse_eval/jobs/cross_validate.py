@@ -33,7 +33,7 @@ from ..models.inputs import training_part
 from ..results.decisions import add_verdicts, decide, parse_margins
 from ..results.differences import CORRECTIONS, correct, significance
 from ..results.intervals import LEVEL, interval_around, two_sided
-from ..results.shared import shared_metrics
+from ..results.matching import shared_metrics
 from .ledger import Ledger
 from .scoring import Scoring, parse_monitored
 from .train import PARAMETERS, check_parameter, train_als

@@ -34,8 +34,8 @@ from ..errors import InvalidDataError
 from ..inputs.candidates import name_among
 from ..results.differences import CORRECTIONS, correct, significance
 from ..results.intervals import LEVEL, interval_around, two_sided
+from ..results.matching import are_row_numbers
 from ..results.record import check_about
-from ..results.shared import are_row_numbers
 from .ledger import Ledger
 
 if TYPE_CHECKING:

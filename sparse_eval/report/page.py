@@ -28,9 +28,9 @@ from ..results.decisions import add_verdicts, parse_margins
 from ..results.differences import correct
 from ..results.evaluation import named_evaluations
 from ..results.intervals import LEVEL, interval_of_moments
+from ..results.matching import shared_metrics, shared_users
 from ..results.record import plain_rows
 from ..results.segments import bands_of, segmentations, segments_table
-from ..results.shared import shared_metrics, shared_users
 from ..results.summary import few_users
 from . import plots
 from .trend import describe_trend
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from ..metrics import Definition
     from ..results.decisions import Size
     from ..results.evaluation import Evaluation
-    from ..results.parts import Part
+    from ..results.partial_results import Part
     from ..results.segments import UserSegments
     from ..results.user_values import UserValues
 

@@ -20,10 +20,10 @@ from ..metrics.request import Protocol, Request
 from .distribution import activity_of, paired
 from .evaluation import Evaluation
 from .intervals import LEVEL, interval_around, interval_of_mean, interval_of_moments
-from .measured import Measured
+from .matching import shared_metrics
+from .measured_block import Measured
 from .overlap import complete_lists, rbo
 from .segments import break_down
-from .shared import shared_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

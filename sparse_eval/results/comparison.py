@@ -31,8 +31,8 @@ from .differences import (
 )
 from .evaluation import named_evaluations
 from .intervals import LEVEL
+from .matching import check_alike, shared_metrics, shared_users
 from .segments import segmentations
-from .shared import check_alike, shared_metrics, shared_users
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from .decisions import Margin, Size
     from .differences import Distance
     from .evaluation import Evaluation
-    from .parts import Part
+    from .partial_results import Part
     from .segments import UserSegments
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..core.types import Floats
     from .intervals import Interval
-    from .parts import Part
+    from .partial_results import Part
 
 #: A difference, its standard error and degrees of freedom; NaN if unknown.
 Distance: TypeAlias = tuple[float, float, float]

@@ -11,8 +11,8 @@ from ..core.arguments import check_fraction, check_number
 from ..core.exact_sums import Moments
 from ..errors import InvalidDataError, InvalidMetricError
 from .intervals import interval_around
+from .matching import check_alike, shared_users
 from .segments import Segments, bands_of, segmentations
-from .shared import check_alike, shared_users
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..inputs.axes import Axis
     from ..metrics import Metric
     from .intervals import Interval
-    from .parts import Part
+    from .partial_results import Part
     from .segments import UserSegments
 
 

@@ -21,8 +21,8 @@ from .decisions import Margin, users_needed
 from .distribution import count_losers, describe_distribution, paired
 from .explain import explain, row_of_user, with_names
 from .intervals import LEVEL
-from .measured import Measured
-from .parts import distinct_parts, merge_parts
+from .measured_block import Measured
+from .partial_results import distinct_parts, merge_parts
 from .precision_recall import precision_recall
 from .record import make_record, to_dict
 from .saving import load, savable_of, save
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ..metrics.request import Request
     from .counts import Retrieval
     from .decisions import Size
-    from .parts import Part
+    from .partial_results import Part
     from .precision_recall import PrecisionRecall
     from .saving import Savable
     from .segments import ItemNames, UserSegments

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import Floats
-    from .measured import Measured
+    from .measured_block import Measured
 
 #: The last rank of a curve, at most.
 MAX_RANKS = 10_000_000

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import JSONValue
-    from .measured import Measured
-    from .parts import Part
+    from .measured_block import Measured
+    from .partial_results import Part
 
 
 #: Version of the output of `Evaluation.to_dict` and `Evaluation.save`. The same keys may have a

@@ -46,7 +46,7 @@ from ..metrics import Metric, convention_named
 from ..metrics.random_baseline import Expectation
 from ..metrics.request import Request, Traits
 from .counts import CandidateCounts, ListSums, Retrieval, SeenCounts, Span
-from .parts import Part, SavedNumber
+from .partial_results import Part, SavedNumber
 from .record import SCHEMA, check_about, make_record, to_dict
 from .summary import expectation
 from .user_values import UserValues
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
     from ..core.types import Floats
     from ..metrics.random_baseline import RandomTotals
-    from .parts import ListKey
+    from .partial_results import ListKey
 
 #: The files of a saved evaluation.
 SUMMARY = "summary.json"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..core.types import Booleans, Floats, Integers, PathLike
     from ..inputs.tables import ArrowStream
     from ..inputs.training import Training
-    from .measured import Measured
+    from .measured_block import Measured
 
 
 #: Data about users or items, by their labels; a table adds all of its columns.

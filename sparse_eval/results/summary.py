@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ..metrics.random_baseline import Expectation, RandomTotals
     from ..metrics.request import Traits
-    from .parts import Part
+    from .partial_results import Part
 
 #: The columns of the table of numbers, before and after the columns of the baselines.
 _BEFORE = ("mean", "std", "ci_low", "ci_high", "interval", "random", "random_se", "lift")

@@ -19,7 +19,7 @@ from sparse_eval.evaluation import parquet
 from sparse_eval.evaluation.run import Execution, Shared, evaluate_task, open_runner
 from sparse_eval.metrics.request import Request
 from sparse_eval.models.source import ModelSource
-from sparse_eval.results.parts import merge_parts
+from sparse_eval.results.partial_results import merge_parts
 
 distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
 dataframe = pytest.importorskip("dask.dataframe")

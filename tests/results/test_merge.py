@@ -16,7 +16,7 @@ import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.inputs.axes import Axis
 from sparse_eval.results.counts import CandidateCounts, Retrieval, SeenCounts
-from sparse_eval.results.parts import merge_parts
+from sparse_eval.results.partial_results import merge_parts
 
 
 @pytest.mark.long

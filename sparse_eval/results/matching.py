@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..inputs.axes import Axis
     from ..metrics import Metric
     from ..metrics.request import Request
-    from .parts import Part
+    from .partial_results import Part
 
 
 class SharedUsers(NamedTuple):

@@ -20,7 +20,7 @@ from ..metrics.measure import measure, value_of_lists
 from ..metrics.random_baseline import random_totals
 from .counts import CandidateCounts, FirstRanks, ListSums, SeenCounts, Span
 from .intervals import FEWEST_FOR_T, N_GROUPS
-from .parts import Part, list_key, micro_average
+from .partial_results import Part, list_key, micro_average
 from .user_values import ARRAYS, UserValues
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
     from .counts import Retrieval
-    from .parts import ListKey, MergeKey, Ratios
+    from .partial_results import ListKey, MergeKey, Ratios
 
 
 class Measured(Part):
