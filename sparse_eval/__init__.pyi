@@ -10,7 +10,6 @@ from .datasets.negatives import read_negatives as read_negatives
 from .datasets.negatives import sample_negatives as sample_negatives
 from .datasets.split import Holdout as Holdout
 from .errors import SparseEvalError as SparseEvalError
-from .evaluation.approximate import compare_lists as compare_lists
 from .evaluation.evaluate import evaluate as evaluate
 from .inputs import trec as trec
 from .inputs.candidates import Candidates as Candidates
@@ -44,6 +43,7 @@ from .models.scorers import Scorer as Scorer
 from .report import plots as plots
 from .report.page import write_report as write_report
 from .results import Evaluation as Evaluation
+from .results.approximate import compare_lists as compare_lists
 from .results.comparison import Comparison as Comparison
 from .results.comparison import compare as compare
 from .results.overlap import rbo as rbo

@@ -335,14 +335,14 @@ def _is_same(one: float, other: float, close: float) -> bool:
 
 def _values(ev: Evaluation, name: str) -> dict[Hashable, float]:
     """Return the values by user, or an empty dict for a metric of all users together."""
-    if not ev._is_per_user(name):
+    if not ev._part.traits_of(name).per_user:
         return {}
     return dict(zip(_users(ev), ev.values(name).tolist(), strict=True))
 
 
 def _users(ev: Evaluation) -> list[Hashable]:
     """Return the ids of users, or their rows."""
-    return ev._all_users.tolist()
+    return ev._values.users.tolist()
 
 
 def _check_same(found: Evaluation, expected: Evaluation, change: str, rows: Any = None) -> None:

@@ -30,7 +30,6 @@ from .terminal import echo, tell
 
 if TYPE_CHECKING:
     from ..results import Evaluation
-    from ..results.scores import Scores
 
 Results: TypeAlias = Annotated[
     list[str],
@@ -67,7 +66,7 @@ class Pairing:
     by: Annotated[Path | None, option(metavar="FILE")] = None
     margin: Annotated[list[str] | None, option(metavar="[METRIC=]SIZE")] = None
 
-    def arguments(self, first: Scores) -> dict[str, Any]:
+    def arguments(self, first: Evaluation) -> dict[str, Any]:
         """Return the arguments of `compare`, given one of the results."""
         margin: Any = self.margin
         if margin and len(margin) == 1 and "=" not in margin[0]:
@@ -78,7 +77,7 @@ class Pairing:
 
 
 def _parse_sizes(
-    words: list[str] | None, metrics: list[str] | None, first: Scores, option: str
+    words: list[str] | None, metrics: list[str] | None, first: Evaluation, option: str
 ) -> dict[str, str]:
     """Parse ``METRIC=SIZE`` for `metrics`, by default the metrics of a result."""
     convention = first.request.convention.name

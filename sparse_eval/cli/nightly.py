@@ -23,7 +23,7 @@ from ..core.formatting import number
 from ..errors import InvalidDataError, InvalidMetricError
 from ..metrics import convention_named, parse_metrics
 from ..results.decisions import Margin
-from ..results.details import plain_rows
+from ..results.record import plain_rows
 from .options import Output, Rare, Row, option, typed
 from .terminal import tell
 
@@ -270,7 +270,7 @@ def write_prometheus(
             lines.append(f"{full}{{{pairs}}} {'NaN' if value is None else repr(float(value))}")
 
     metrics: list[tuple[dict[str, str], dict[str, Any]]] = [
-        ({"model": model, "metric": ev._shown(name)}, one)
+        ({"model": model, "metric": ev._part.shown(name)}, one)
         for model, ev in models.items()
         for name, one in plain_rows(ev._summarize()).items()  # nobody reads a warning here
     ]

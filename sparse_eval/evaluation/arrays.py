@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..inputs.data import Data, SideData
     from ..inputs.rankings import Rankings
     from ..metrics.request import Request
-    from ..results.parts import Retrieval
+    from ..results.counts import Retrieval
     from .execution import Execution
 
 #: How many samples of a file are hashed to recognize it, and the bytes in each.

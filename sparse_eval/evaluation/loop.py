@@ -15,9 +15,9 @@ from ..inputs.axes import label_of
 from ..inputs.candidates import check_judged_listed, condense, judged_candidates
 from ..metrics.lists import Aligned
 from ..results import Evaluation
-from ..results.details import row_of_user
-from ..results.measured import Measured
-from ..results.parts import merge_parts
+from ..results.explain import row_of_user
+from ..results.measured_block import Measured
+from ..results.partial_results import merge_parts
 from .execution import check_values_fit
 from .runners import ExecutorRunner, LocalRunner
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..metrics.conventions import Convention
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
-    from ..results.parts import Part
+    from ..results.partial_results import Part
     from .execution import Execution
     from .runners import ClientLike, Runner
     from .sources import Block, Loader, Source
@@ -148,7 +148,7 @@ class Shared(NamedTuple):
 def evaluate_task(shared: Shared, task: Any) -> Part:
     """Load a block and evaluate it, in a worker."""
     result = evaluate_block(shared.request, shared.load(task), shared.num_threads)
-    part = result.part(per_user=shared.per_user)
+    part = result.computed(per_user=shared.per_user)
     if not shared.random:
         return part
     return replace(part, random=result.random_totals(all_users=False))
@@ -158,16 +158,11 @@ def evaluate_source(request: Request, execution: Execution, source: Source) -> E
     """Evaluate the users of a source, and keep the lists of a single block if values are kept."""
     run = Run(request, execution, source)
     if not source.is_whole:
-        return Evaluation(request, parts=[run.part()], random_totals=run.random_totals)
-    measured = run.measure()
+        return Evaluation(run.merged(), again=run)
+    measured = run.measured()
     if execution.per_user:
-        return Evaluation(request, measured)
-    return Evaluation(
-        request,
-        parts=[measured.part(per_user=False)],
-        random_totals=run.random_totals,
-        relist=run.one_user,
-    )
+        return Evaluation(measured)
+    return Evaluation(measured.computed(per_user=False), again=run)
 
 
 @dataclass(frozen=True)
@@ -178,11 +173,11 @@ class Run:
     execution: Execution
     source: Source
 
-    def measure(self) -> Measured:
+    def measured(self) -> Measured:
         """Evaluate all users at once."""
         return evaluate_block(self.request, self.source.everybody(), self.execution.num_threads)
 
-    def part(self, *, random: bool = False) -> Part:
+    def merged(self, *, random: bool = False) -> Part:
         """Evaluate the users block by block, or only their random baseline."""
         request, execution, source = self.request, self.execution, self.source
         # The client may be gone when the random baseline is asked for.
@@ -217,11 +212,13 @@ class Run:
     def random_totals(self) -> RandomTotals | None:
         """Return the random baseline, None if the source cannot be read again."""
         if self.source.is_whole:
-            return self.measure().random_totals(all_users=True)
-        return self.part(random=True).random if self.source.repeatable else None
+            return self.measured().random_totals(all_users=True)
+        return self.merged(random=True).random if self.source.repeatable else None
 
-    def one_user(self, user: Hashable) -> Aligned:
-        """Return the list and the relevant items of one user."""
+    def one_user(self, user: Hashable) -> Aligned | None:
+        """Return the list and the relevant items of a user, None unless all are one block."""
+        if not self.source.is_whole:
+            return None
         return one_user(self.request, self.source.everybody(), user)
 
 

@@ -10,7 +10,7 @@ from ..inputs.candidates import WARNING
 
 if TYPE_CHECKING:
     from ..results import Evaluation
-    from ..results.parts import CandidateCounts, SeenCounts
+    from ..results.counts import CandidateCounts, SeenCounts
 
 #: With this number of relevant items, it is no coincidence if all are in train.
 _ENOUGH = 20
@@ -26,23 +26,24 @@ def warn_of_mistakes(evaluation: Evaluation) -> None:
     """
     if not evaluation.n_users:  # a block to be merged with others
         return
-    if evaluation._part.seen is not None:
-        _check_seen(evaluation, evaluation._part.seen)
-    if evaluation._candidates is not None:
-        _check_candidates(evaluation, evaluation._candidates)
-    if evaluation._n_cold:
+    part = evaluation._part
+    if part.seen is not None:
+        _check_seen(evaluation, part.seen)
+    if part.candidates is not None:
+        _check_candidates(evaluation, part.candidates)
+    if part.n_cold:
         warn(
-            f"{evaluation._n_cold} of {evaluation.n_users} evaluated users have no training data "
+            f"{part.n_cold} of {evaluation.n_users} evaluated users have no training data "
             "(cold), so their lists are not personalized. holdout.known() (--only-known) leaves "
             "them out, and ev.by('activity') shows them separately. For a split by users, pass the "
             "holdout, so that they are folded in"
         )
-    n_without, n_users = evaluation._part.n_without_list, evaluation.n_users
+    n_without, n_users = part.n_without_list, evaluation.n_users
     if evaluation.retrieval is None and n_users >= _ENOUGH and 2 * n_without > n_users:
         remedy = (
             "If the lists do not belong to the first rows of validation, assign them to users with "
             "Rankings.from_topk(ids, users=…) or user_rows=…"
-            if evaluation._values.labels is None
+            if part.per_user.labels is None
             else "To leave them out, pass se.Protocol(metrics, without_list='exclude') as metrics"
         )
         warn(f"{n_without} of {n_users} evaluated users have no list and count 0. {remedy}")
@@ -58,7 +59,7 @@ def warn_of_mistakes(evaluation: Evaluation) -> None:
             "of shown items do. auc, gauc, percentile_rank and mean_rank count all other items as "
             "ranked below. Use auc(among=list), or pass the shown items as candidates="
         )
-    first = evaluation._part.first_ranks
+    first = part.first_ranks
     if first is not None and first.smallest > 1 and first.has_others:
         warn(
             f"no list has a rank 1: the smallest rank is {first.smallest}, and missing ranks count "

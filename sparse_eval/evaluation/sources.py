@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..inputs.data import SideData
     from ..inputs.rankings import Rankings
     from ..inputs.relevance import Relevance
-    from ..results.parts import Retrieval
+    from ..results.counts import Retrieval
 
 
 class Block(NamedTuple):

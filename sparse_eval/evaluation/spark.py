@@ -23,7 +23,7 @@ from ..core.versions import installed_version
 from ..errors import InvalidDataError, MissingExtraError, SparseEvalError
 from ..inputs.cells import is_number
 from ..inputs.tables import table_of
-from ..results.parts import merge_parts
+from ..results.partial_results import merge_parts
 from .arrow import RowsLoader, TableSource, check_ids, whole_column
 from .runners import check_version
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..inputs.item_data import KeyedPropensity
     from ..inputs.tables import RankingsScan, RelevanceScan
     from ..metrics.request import Request
-    from ..results.parts import Part
+    from ..results.partial_results import Part
     from .runners import Work
     from .sources import Block
 

@@ -33,7 +33,7 @@ from ..evaluation.execution import Execution
 from ..results.decisions import add_verdicts, decide, parse_margins
 from ..results.differences import CORRECTIONS, correct, significance
 from ..results.intervals import LEVEL, interval_around, two_sided
-from ..results.shared import shared_metrics
+from ..results.matching import shared_metrics
 from .ledger import Ledger
 from .scoring import Scoring, parse_monitored
 from .train import PARAMETERS, check_parameter, train_als
@@ -354,7 +354,8 @@ def _evaluate_run(
     except SparseEvalError as error:
         error.add_note(f"This is about {run.name}.")
         raise
-    kind = None if evaluation._candidates is None else evaluation._candidates.kind
+    candidates = evaluation._part.candidates
+    kind = None if candidates is None else candidates.kind
     means = {name: plain(mean) for name, mean in evaluation.mean().items()}
     return {"n_users": evaluation.n_users, "candidates": kind, "means": means}
 
@@ -526,7 +527,7 @@ class CrossValidation:
                 "there is only one fold, so the variation over folds is unknown. Cross-validate "
                 "two or more folds, or compare evaluations of this split with se.compare"
             )
-        chosen, _ = shared_metrics({"the cross-validation": self}, metrics)
+        chosen, _ = shared_metrics({"the cross-validation": self.request}, metrics)
         margins = parse_margins(margin, chosen)
         table = pd.DataFrame(
             self._compare_pair(name, a, b, level, margins.get(name))

@@ -32,10 +32,10 @@ from ..core.formatting import escaped, plain
 from ..core.hashing import hash_labels, splitmix64
 from ..errors import InvalidDataError
 from ..inputs.candidates import name_among
-from ..results.details import check_about
 from ..results.differences import CORRECTIONS, correct, significance
 from ..results.intervals import LEVEL, interval_around, two_sided
-from ..results.shared import are_row_numbers
+from ..results.matching import are_row_numbers
+from ..results.record import check_about
 from .ledger import Ledger
 
 if TYPE_CHECKING:
@@ -335,7 +335,7 @@ def _row(
             "2026-11-23T03:00+00:00"
         )
     parsed = parsed.astimezone(UTC)
-    request, candidates = ev.request, ev._candidates
+    request, candidates = ev.request, ev._part.candidates
     users, relevance = _digests(ev)
     return {
         "night": f"{parsed:%Y-%m-%d}" if night is None else checked_night(night),
@@ -362,29 +362,30 @@ def _row(
 
 def _numbers(ev: Evaluation, row: int) -> NightlyMetric:
     """Return the mean of a metric, and its uncertainty."""
-    name, mean, n_users = ev.names[row], ev._value(row), ev._count(row)
-    interval = ev._interval(row, mean, LEVEL)
+    part, traits = ev._part, ev.request.traits[row]
+    mean, n_users, interval = part.value(row), part.count(row), part.interval(row, LEVEL)
     error, freedom = math.nan, n_users - 1
-    if not ev._is_per_user(name):
-        replicates = ev._replicates(row)
+    if not traits.per_user:
+        replicates = part.replicates(row)
         freedom = len(replicates) - 1
         error = float(replicates.std(ddof=1)) if freedom > 0 else math.nan
     elif n_users:
-        error = ev._std(row) / math.sqrt(n_users)
-    better = ev._higher_is_better(name)
+        error = part.std(row) / math.sqrt(n_users)
+    better = traits.higher_is_better
     return NightlyMetric(mean, error, max(freedom, 0), *interval, n_users, better)
 
 
 def _digests(ev: Evaluation) -> tuple[str | None, str | None]:
     """Return 16 hexadecimal digits of the evaluated users, and of their relevant items."""
-    if not ev._has_values:
+    values = ev._part.values
+    if values is None:
         return None, None
-    counted, users = ev._values.counted, ev._values.labels
+    counted, users = values.counted, values.labels
     labels = np.arange(len(counted)) if users is None else users.to_numpy()
     if labels.dtype.kind not in "iu":
         labels = np.array([str(label) for label in labels.tolist()], object)
     hashes = hash_labels(labels[counted])
-    both = splitmix64(hashes ^ splitmix64(ev._values.fingerprints[counted]))
+    both = splitmix64(hashes ^ splitmix64(values.fingerprints[counted]))
     of_users, of_both = (f"{int(each.sum(dtype=np.uint64)):016x}" for each in (hashes, both))
     return None if are_row_numbers(users) else of_users, of_both
 

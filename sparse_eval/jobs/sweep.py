@@ -51,7 +51,7 @@ from ..models.identifiers import (
     warn_of_numbers,
     warn_of_other_data,
 )
-from ..results.saving import SUMMARY, read_summary, remove_saved, savable_of
+from ..results.saving import SUMMARY, read_summary, remove_saved
 from .ledger import INPUTS, LINE, TABLE, Ledger
 from .scoring import Scoring, best_of, parse_monitored
 
@@ -273,7 +273,7 @@ def score_task(shared: tuple[Scoring, Execution, Mapping[str, Row]], path: Path)
             doubts.append(warn_of_numbers)
         if has_other_data(model, scoring.matrix):
             doubts.append(warn_of_other_data)
-        savable = savable_of(ev) if saves else None
+        savable = ev._savable() if saves else None
         metrics = {scoring.names[name]: plain(mean) for name, mean in ev.mean().items()}
         parameters = {name: plain(value) for name, value in checkpoint.parameters.items()}
         row |= {"status": "ok", "metrics": metrics, "parameters": parameters}

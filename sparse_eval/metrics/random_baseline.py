@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -78,6 +79,10 @@ class RandomSums(NamedTuple):
 
     values: tuple[Moments, ...]
     denominators: tuple[Moments, ...] = ()
+
+    def merge(self, other: RandomSums) -> RandomSums:
+        """Return the sums over the users of both, who are different."""
+        return RandomSums(*(tuple(map(add, *sums)) for sums in zip(self, other, strict=True)))
 
     def expectation(self, plan: Plan) -> Expectation:
         """Return the mean over the users, or the number that a plan computes from their sums."""

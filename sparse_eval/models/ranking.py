@@ -14,7 +14,7 @@ from ..inputs.alignment import within
 from ..inputs.candidates import judged_candidates, mark_seen
 from ..inputs.npy import release
 from ..inputs.rankings import Rankings
-from ..results.parts import Retrieval
+from ..results.counts import Retrieval
 from ..retrieval.ranker import Options
 from .accepted import as_model
 from .recommender import recommend_lists

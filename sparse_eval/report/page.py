@@ -25,12 +25,13 @@ from ..inputs.candidates import WARNING
 from ..metrics import REGISTRY
 from ..results.comparison import compare
 from ..results.decisions import add_verdicts, parse_margins
-from ..results.details import plain_rows
 from ..results.differences import correct
+from ..results.evaluation import named_evaluations
 from ..results.intervals import LEVEL, interval_of_moments
-from ..results.scores import few_users
+from ..results.matching import shared_metrics, shared_users
+from ..results.record import plain_rows
 from ..results.segments import bands_of, segmentations, segments_table
-from ..results.shared import named_evaluations, shared_metrics, shared_users
+from ..results.summary import few_users
 from . import plots
 from .trend import describe_trend
 from .wording import (
@@ -54,8 +55,9 @@ if TYPE_CHECKING:
     from ..metrics import Definition
     from ..results.decisions import Size
     from ..results.evaluation import Evaluation
-    from ..results.scores import Scores
+    from ..results.partial_results import Part
     from ..results.segments import UserSegments
+    from ..results.user_values import UserValues
 
 #: A row of a table, as JSON has it.
 _Row: TypeAlias = dict[str, Any]
@@ -157,8 +159,9 @@ def write_report(
     file = make_folder_of(path)
     named = named_evaluations(evaluations)
     names = short_names(named)
-    shown: dict[str, Evaluation] = dict(zip(names, named.values(), strict=True))
-    chosen, notes = shared_metrics(shown, metrics)
+    shown = dict(zip(names, named.values(), strict=True))
+    requests = {name: ev.request for name, ev in shown.items()}
+    chosen, notes = shared_metrics(requests, metrics)
     main = chosen[0]
     parse_margins(margin, chosen)  # raises if a metric is not shown
     ranked = _ranked(shown, main)
@@ -179,7 +182,7 @@ def write_report(
             notes += rest.notes
         notes += comparison.notes
     segments: list[list[_Row]] = []
-    if by is not None and not first._is_per_user(main):
+    if by is not None and not first._part.traits_of(main).per_user:
         notes.append(f"{main} is about all users together, so it is not shown by segment")
     elif ranked:
         more = _of_metrics(margin, [main])
@@ -198,11 +201,11 @@ def write_report(
         shown=shown,
         first=first,
         is_defined=bool(ranked),
-        main_name=metric_title(first._shown(main)),
-        higher=first._higher_is_better(main),
+        main_name=metric_title(first._part.shown(main)),
+        higher=first._part.traits_of(main).higher_is_better,
         columns=columns,
         tables=[columns[n : n + _MOST_COLUMNS] for n in range(0, len(columns), _MOST_COLUMNS)],
-        few_users=[(name, note) for name, ev in shown.items() if (note := few_users(ev))],
+        few_users=[(name, note) for name, ev in shown.items() if (note := few_users(ev._part))],
         meanings=_meanings(chosen),
         comparison=comparison,
         n_pairs=len(pairs),
@@ -262,15 +265,15 @@ def _ranked(shown: Mapping[str, Evaluation], main: str) -> list[str]:
 
     Several are ranked by the users that all of them have, on whom they are compared.
     """
-    first = next(iter(shown.values()))
+    traits = next(iter(shown.values()))._part.traits_of(main)
     means = {name: ev[main] for name, ev in shown.items()}
-    if len(shown) > 1 and first._is_per_user(main):
-        users = shared_users(shown)
+    if len(shown) > 1 and traits.per_user:
+        users = shared_users({name: ev._part for name, ev in shown.items()})
         if any(users.left_out.values()):
             for (name, ev), rows in zip(shown.items(), users.rows, strict=True):
                 means[name] = _moments(ev.values(main)[rows]).mean
     defined = [name for name, mean in means.items() if mean == mean]
-    return sorted(defined, key=means.__getitem__, reverse=first._higher_is_better(main))
+    return sorted(defined, key=means.__getitem__, reverse=traits.higher_is_better)
 
 
 def _moments(values: Floats) -> Moments:
@@ -280,22 +283,24 @@ def _moments(values: Floats) -> Moments:
 
 def _divisions(ev: Evaluation, main: str, by: UserSegments | None) -> list[UserSegments]:
     """Return the caller's segments of users, and bands of users."""
-    if not ev._is_per_user(main):
+    if not ev._part.traits_of(main).per_user:
         return []
-    return [*([] if by is None else [by]), *([_bands_of_users(ev)] if ev._has_values else [])]
+    values = ev._part.values
+    return [*([] if by is None else [by]), *([] if values is None else [_bands_of_users(values)])]
 
 
-def _bands_of_users(ev: Evaluation) -> pd.DataFrame:
+def _bands_of_users(values: UserValues) -> pd.DataFrame:
     """Return segments of an evaluation: bands of about equally many users, by their items."""
     import pandas as pd
 
     columns = {}
-    for title, counts in (("training", ev._values.n_seen), ("relevant", ev._values.n_relevant)):
+    n_users = int(values.counted.sum())
+    for title, counts in (("training", values.n_seen), ("relevant", values.n_relevant)):
         if counts is not None:
-            bands = bands_of(counts[ev._values.counted], np.ones(ev.n_users), 4, "items")
+            bands = bands_of(counts[values.counted], np.ones(n_users), 4, "items")
             names = [bands.names[code] for code in bands.codes]
             columns[f"{title} items of the user"] = pd.Categorical(names, bands.names)
-    return pd.DataFrame(columns, ev._evaluated_users.index)
+    return pd.DataFrame(columns, values.evaluated_users.index)
 
 
 def _segments(
@@ -311,7 +316,7 @@ def _segments(
         return records(table), notes
     values = ev.values(main)[ev._values.counted]
     ends = ev.request.range_of(ev.names.index(main))
-    columns = segmentations(by, ev._evaluated_users)
+    columns = segmentations(by, ev._values.evaluated_users)
     rows = []
     for column in columns:
         for code, name in enumerate(column.names):
@@ -372,20 +377,20 @@ def _columns(
     ``rows`` has a model or baseline each, ``best`` the names of the starred ones, ``random`` the
     means of random lists, and ``scale`` the smallest and largest end of an interval.
     """
-    first = next(iter(shown.values()))
+    first = next(iter(shown.values()))._part
     numbers = {name: plain_rows(ev._summarize()) for name, ev in shown.items()}
-    baselines: dict[str, Scores] = {}
+    baselines: dict[str, Part] = {}
     for ev in shown.values():
-        baselines = dict(ev.baselines) | baselines
+        baselines = {name: one._part for name, one in ev.baselines.items()} | baselines
     columns = []
     for metric in metrics:
         models = {name: rows[metric] for name, rows in numbers.items()}
-        simple = {name: _mean_of(ev, metric) for name, ev in baselines.items()}
+        simple = {name: _mean_of(part, metric) for name, part in baselines.items()}
         columns.append(
             {
                 "metric": metric,
-                "title": metric_title(first._shown(metric)),
-                "higher": first._higher_is_better(metric),
+                "title": metric_title(first.shown(metric)),
+                "higher": first.traits_of(metric).higher_is_better,
                 "models": models,
                 "baselines": simple,
                 "best": _best(shown, metric, differences),
@@ -396,12 +401,12 @@ def _columns(
     return columns
 
 
-def _mean_of(baseline: Scores, metric: str) -> _Row:
+def _mean_of(baseline: Part, metric: str) -> _Row:
     """Return the mean and the interval of a baseline; an unknown number is None."""
-    if metric not in baseline.names:
+    if metric not in baseline.request.names:
         return dict.fromkeys(("mean", "ci_low", "ci_high"))
-    mean = baseline[metric]
-    low, high, _ = baseline._interval(baseline.names.index(metric), mean, LEVEL)
+    row = baseline.row_of(metric)
+    mean, (low, high, _) = baseline.value(row), baseline.interval(row, LEVEL)
     return {
         name: plain(x)
         for name, x in zip(("mean", "ci_low", "ci_high"), (mean, low, high), strict=True)
@@ -472,21 +477,21 @@ def _provenance(shown: Mapping[str, Evaluation]) -> dict[str, dict[str, str]]:
 
 def _facts(ev: Evaluation) -> dict[str, str]:
     """Return how an evaluation was made. Commands save no date: a second run gives the same."""
-    record = ev._record
+    record, part = ev._record, ev._part
     users = [f"{ev.n_users:,} in the means", f"{ev.n_skipped:,} left out"]
-    if ev._n_cold is not None:
-        users.append(f"{ev._n_cold:,} without training data")
+    if part.n_cold is not None:
+        users.append(f"{part.n_cold:,} without training data")
     facts = {key: _text(value) for key, value in record["about"].items()}
     facts["users"] = ", ".join(users)
     facts["versions"] = ", ".join(f"{k} {v}" for k, v in record["versions"].items())
     for name, matrix in record["inputs"].items():
         shape = " × ".join(f"{size:,}" for size in matrix["shape"])
         facts[name] = f"{shape}, {matrix['entries']:,} entries, SHA-256 {matrix['sha256']}"
-    if ev._candidates is not None:
-        facts["candidates"] = _text(ev._candidates.to_dict())
-    if ev.retrieval is not None:
-        facts["retrieval"] = _text(ev.retrieval._asdict())
-    for name, digest in ev._propensities.items():
+    if part.candidates is not None:
+        facts["candidates"] = _text(part.candidates.to_dict())
+    if part.retrieval is not None:
+        facts["retrieval"] = _text(part.retrieval._asdict())
+    for name, digest in part.key["propensities"].items():
         facts[f"propensities by {name}"] = f"digest {digest}"
     return facts
 
@@ -516,10 +521,10 @@ def _draw_charts(
     if not few:
         return charts
     main, base = metrics[0], metrics[0].partition("@")[0]
-    first = next(iter(few.values()))
+    traits = next(iter(few.values()))._part.traits_of(main)
     title = metric_title(main)
-    if first._is_per_user(main) and all(ev._has_values for ev in few.values()):
-        direction = "higher" if first._higher_is_better(main) else "lower"
+    if traits.per_user and all(ev._part.values is not None for ev in few.values()):
+        direction = "higher" if traits.higher_is_better else "lower"
         charts.append(
             Chart(
                 f"{title} of individual users",

@@ -17,7 +17,7 @@ from ..core.arrays import describe
 from ..core.messages import no_attribute
 from ..errors import InvalidDataError, MissingExtraError
 from ..results.distribution import paired
-from ..results.shared import named_evaluations
+from ..results.evaluation import named_evaluations
 from .wording import metric_title, short_names
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..results import Evaluation
-    from ..results.scores import Scores
 
     Evaluations = Mapping[str, Evaluation]
 
@@ -185,11 +184,11 @@ def losers(
     if len(names) != 2:
         raise InvalidDataError(f"losers of {len(names)} evaluations; give a new and an old one")
     new, old = named.values()
-    gains = np.sort(paired(new, old, metric)[0])
+    gains = np.sort(paired(new._part, old._part, metric)[0])
     if not len(gains):
         raise InvalidDataError(f"no user has a value of {metric} in both evaluations")
     counts = new.losers(old, metric, margin).iloc[0]
-    if not new._higher_is_better(metric):
+    if not new._part.traits_of(metric).higher_is_better:
         gains, names = -gains[::-1], names[::-1]
     n, n_losers = len(gains), int(counts["losers"])
     points = np.linspace(0, n - 1, _POINTS).astype(int)
@@ -230,10 +229,10 @@ def _axes_of(ax: Axes | None) -> Axes:
     return plt.subplots(layout="constrained")[1]
 
 
-def _with_direction(ev: Scores, metric: str) -> str:
+def _with_direction(ev: Evaluation, metric: str) -> str:
     """Return the name of a metric for an axis, and that lower is better if so."""
-    lower = "" if ev._higher_is_better(metric) else " (lower is better)"
-    return metric_title(ev._shown(metric)) + lower
+    lower = "" if ev._part.traits_of(metric).higher_is_better else " (lower is better)"
+    return metric_title(ev._part.shown(metric)) + lower
 
 
 def _add_legend(ax: Axes, lines: Sequence[Any], names: Mapping[str, object]) -> None:

@@ -29,9 +29,10 @@ from .differences import (
     significance,
     values_distance,
 )
+from .evaluation import named_evaluations
 from .intervals import LEVEL
+from .matching import check_alike, shared_metrics, shared_users
 from .segments import segmentations
-from .shared import check_alike, named_evaluations, shared_metrics, shared_users
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
 
     from .decisions import Margin, Size
     from .differences import Distance
-    from .scores import Scores
+    from .evaluation import Evaluation
+    from .partial_results import Part
     from .segments import UserSegments
 
 
@@ -411,7 +413,7 @@ class Comparison:
 
 @show_spelling
 def compare(
-    evaluations: Mapping[str, Scores],
+    evaluations: Mapping[str, Evaluation],
     metrics: str | Iterable[str] | None = None,
     *,
     test: Literal["t", "wilcoxon", "permutation"] = "t",
@@ -553,15 +555,16 @@ def compare(
     check_choice("correction", correction, list(CORRECTIONS))
     level = check_fraction("level", level)
     named = named_evaluations(evaluations, least=2)
-    names, scored = tuple(named), list(named.values())
-    chosen, notes = shared_metrics(named, metrics)
-    check_alike(named, chosen)
+    by_name = {name: ev._part for name, ev in named.items()}
+    names, parts = tuple(by_name), list(by_name.values())
+    chosen, notes = shared_metrics({name: ev.request for name, ev in named.items()}, metrics)
+    check_alike(by_name, chosen)
     margins = parse_margins(margin, chosen)
-    shared = shared_users(named)
+    shared = shared_users(by_name)
     rows, left_out = shared.rows, shared.left_out
     n_users, are_all = len(shared.users), not any(left_out.values())
     notes += shared.notes()
-    overall = [metric for metric in chosen if not scored[0]._is_per_user(metric)]
+    overall = [metric for metric in chosen if not parts[0].traits_of(metric).per_user]
     if overall and not are_all and by is None:
         notes.append(
             f"{', '.join(overall)}: not compared, because they are about all users together, and "
@@ -588,42 +591,42 @@ def compare(
                 f"{notes[-1]}; add metrics with a value for each user, such as ndcg, or omit by"
             )
     # If users are divided, the rows of the members of each segment; otherwise all rows.
-    parts = [
+    divided = [
         (column.title, name, [row[column.codes == code] for row in rows])
         for column in columns
         for code, name in enumerate(column.names)
     ] or [("", "", rows)]
     results = []
-    pairs = list(product(parts, chosen, combinations(range(len(scored)), 2)))
+    pairs = list(product(divided, chosen, combinations(range(len(parts)), 2)))
     with progress_bar(progress, total=len(pairs), desc="compare") as bar:
         for (title, segment, members), metric, (i, j) in pairs:
             bar.update()
-            pair = (scored[i], scored[j])
-            if scored[i]._is_per_user(metric):
-                a, b = (scored[m].values(metric)[members[m]] for m in (i, j))
+            pair = (parts[i], parts[j])
+            if parts[i].traits_of(metric).per_user:
+                a, b = (parts[m].values_of(metric)[members[m]] for m in (i, j))
                 numbers = compare_values(a, b, test, level)
                 distance: Callable[[float], Distance] = partial(values_distance, a, b)
             else:
                 numbers = compare_replicates(pair, metric, level, n_users, are_all)
                 distance = partial(replicates_distance, pair, metric, are_all)
             if metric in margins:
-                higher = scored[i]._higher_is_better(metric)
+                higher = parts[i].traits_of(metric).higher_is_better
                 size = margins[metric].number(float(numbers["mean_b"]))
                 numbers |= decide(margins[metric], size, distance, higher)
             where = {"by": title, "segment": segment} if columns else {}
             if not columns:
-                for side, ev in zip("ab", pair, strict=True):
-                    numbers[f"left_out_{side}"] = ev.n_users - int(numbers["n_users"])
+                for side, part in zip("ab", pair, strict=True):
+                    numbers[f"left_out_{side}"] = part.n_counted - int(numbers["n_users"])
             results.append(where | {"metric": metric, "a": names[i], "b": names[j]} | numbers)
     return _comparison(
-        scored[0], results, margins, names=names, n_users=n_users, test=test, correction=correction,
+        parts[0], results, margins, names=names, n_users=n_users, test=test, correction=correction,
         level=level, left_out=left_out, notes=tuple(notes),
         by=tuple(column.title for column in columns),
     )  # fmt: skip
 
 
 def _comparison(
-    first: Scores, results: list[dict[str, Any]], margins: Mapping[str, Margin], **facts: Any
+    first: Part, results: list[dict[str, Any]], margins: Mapping[str, Margin], **facts: Any
 ) -> Comparison:
     """Return a comparison with these facts, corrected p-values, the better ones and verdicts."""
     import pandas as pd
@@ -633,7 +636,7 @@ def _comparison(
     corrected = correct(table["p"].to_numpy(), facts["correction"])
     table.insert(list(table).index("p") + 1, "p_corrected", corrected)
     significant = agree & (table["p_corrected"] < significance(facts["level"])).to_numpy()
-    higher_is_better = {name: first._higher_is_better(name) for name in table["metric"]}
+    higher_is_better = {name: first.traits_of(name).higher_is_better for name in table["metric"]}
     higher = table["metric"].map(higher_is_better).to_numpy()
     a_better = (table["difference"] > 0).to_numpy() == higher
     better = np.where(significant, np.where(a_better, table["a"], table["b"]), "")
@@ -654,7 +657,7 @@ def _comparison(
             places = ", ".join([*undefined][:3]) + (", …" if len(undefined) > 3 else "")
             why = "no verdict, because the margin is a percentage of a mean of 0 or less"
             facts["notes"] = (*facts["notes"], f"{why}: {places}")
-    among = None if first._candidates is None else first._candidates.kind
+    among = None if first.candidates is None else first.candidates.kind
     return Comparison(table=table, candidates=among, higher_is_better=higher_is_better, **facts)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ..core.types import Floats
     from .intervals import Interval
+    from .partial_results import Part
 
 #: A difference, its standard error and degrees of freedom; NaN if unknown.
 Distance: TypeAlias = tuple[float, float, float]
@@ -53,10 +54,10 @@ def compare_values(a: Floats, b: Floats, test: str, level: float) -> dict[str, f
 
 
 def compare_replicates(
-    pair: tuple[Any, Any], metric: str, level: float, n_users: int, all_users: bool
+    pair: tuple[Part, Part], metric: str, level: float, n_users: int, all_users: bool
 ) -> dict[str, float | str]:
     """Compare a metric of all users together, unless users were left out."""
-    a, b = (ev[metric] if all_users else math.nan for ev in pair)
+    a, b = (part.value(part.row_of(metric)) if all_users else math.nan for part in pair)
     distance = replicates_distance(pair, metric, all_users, 1.0)
     interval = interval_around(*distance, level, "jackknife")
     p = math.nan if interval.method == "none" else two_sided(*distance)
@@ -73,16 +74,18 @@ def values_distance(a: Floats, b: Floats, factor: float) -> Distance:
 
 
 def replicates_distance(
-    pair: tuple[Any, Any], metric: str, all_users: bool, factor: float
+    pair: tuple[Part, Part], metric: str, all_users: bool, factor: float
 ) -> Distance:
     """Return the same of a metric of all users together."""
     if not all_users:
         return math.nan, math.nan, math.nan
-    a, b = (ev._replicates(ev._row_of(metric)) for ev in pair)
+    rows = [part.row_of(metric) for part in pair]
+    a, b = (part.replicates(row) for part, row in zip(pair, rows, strict=True))
     differences = a - factor * b
     is_known = len(differences) > 1 and np.isfinite(differences).all()
     error = float(differences.std(ddof=1)) if is_known else math.nan
-    return pair[0][metric] - factor * pair[1][metric], error, len(differences) - 1
+    mean, other = (part.value(row) for part, row in zip(pair, rows, strict=True))
+    return mean - factor * other, error, len(differences) - 1
 
 
 def _columns(

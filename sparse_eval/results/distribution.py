@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from ..core.arguments import check_fraction, check_number
 from ..core.exact_sums import Moments
 from ..errors import InvalidDataError, InvalidMetricError
 from .intervals import interval_around
+from .matching import check_alike, shared_users
 from .segments import Segments, bands_of, segmentations
-from .shared import check_alike, named_evaluations, shared_users
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
     from ..core.types import Floats, Integers
     from ..inputs.axes import Axis
+    from ..metrics import Metric
     from .intervals import Interval
-    from .scores import Scores
+    from .partial_results import Part
+    from .segments import UserSegments
 
 
 def describe_distribution(
@@ -86,7 +88,7 @@ def worst_mean(ordered: Floats, share: float, level: float) -> tuple[float, Inte
     return mean, interval_around(mean, error, share * n - 1, level, "t")
 
 
-def paired(ev: Scores, other: Scores, metric: Any) -> tuple[Floats, Integers, Axis]:
+def paired(part: Part, other: Part, metric: str | Metric) -> tuple[Floats, Integers, Axis]:
     """Return the differences of the users that two evaluations share, their rows, and labels.
 
     Raises
@@ -96,30 +98,35 @@ def paired(ev: Scores, other: Scores, metric: Any) -> tuple[Floats, Integers, Ax
     InvalidMetricError
         If one of them does not have the metric, or has no values of it for each user.
     """
-    named = named_evaluations({"this": ev, "other": other}, least=2)
-    name = ev.names[ev._row_of(metric)]
-    check_alike(named, [name])
-    shared = shared_users(named)
-    a, b = (one.values(name)[rows] for one, rows in zip((ev, other), shared.rows, strict=True))
+    both = {"this": part, "other": other}
+    name = part.request.names[part.row_of(metric)]
+    check_alike(both, [name])
+    shared = shared_users(both)
+    a, b = (one.values_of(name)[rows] for one, rows in zip(both.values(), shared.rows, strict=True))
     defined = ~np.isnan(a - b)
     return (a - b)[defined], shared.rows[0][defined], shared.users[defined]
 
 
 def count_losers(
-    ev: Scores, other: Scores, metric: Any, margin: float, by: Any, level: float
+    part: Part,
+    other: Part,
+    metric: str | Metric,
+    margin: float,
+    by: UserSegments | Literal["activity"] | None,
+    level: float,
 ) -> pd.DataFrame:
     """Return the table that `Evaluation.losers` describes."""
     import pandas as pd
     from scipy.stats import binomtest
 
     level, margin = check_fraction("level", level), check_number("margin", margin, 0)
-    differences, rows, users = paired(ev, other, metric)
-    losses = -differences if ev._higher_is_better(metric) else differences
+    differences, rows, users = paired(part, other, metric)
+    losses = -differences if part.traits_of(metric).higher_is_better else differences
     loses = losses > margin * (1 + 1e-9)  # 0.8 − 0.7 is not more than 0.1
     if by is None:
         columns = [Segments(["all"], np.zeros(len(users), np.int64))]
     elif isinstance(by, str) and by == "activity":
-        columns = [activity_of(ev, rows)]
+        columns = [activity_of(part, rows)]
     else:
         columns = segmentations(by, users)
     table = []
@@ -135,9 +142,10 @@ def count_losers(
     return pd.DataFrame(table, columns=names).drop(columns=["by", "segment"] if by is None else [])
 
 
-def activity_of(ev: Any, rows: Integers) -> Segments:
+def activity_of(part: Part, rows: Integers) -> Segments:
     """Divide the users in some rows into four bands by their number of training items."""
-    if ev._values.n_seen is None:
+    n_seen = part.per_user.n_seen
+    if n_seen is None:
         raise InvalidMetricError("by='activity' needs train: give train= to the evaluation")
-    bands = bands_of(ev._values.n_seen[rows], np.ones(len(rows)), 4, "items")
+    bands = bands_of(n_seen[rows], np.ones(len(rows)), 4, "items")
     return bands._replace(title="activity")

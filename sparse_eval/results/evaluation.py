@@ -4,38 +4,33 @@ from __future__ import annotations
 
 import math
 from collections import UserDict
+from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol, Self
 
 import numpy as np
 
 from ..core.arguments import check_fraction, check_number, show_spelling
 from ..core.arrays import describe
 from ..core.atomic_files import as_input, as_path
+from ..core.formatting import escaped
 from ..core.messages import no_attribute, warn
-from ..errors import InvalidDataError, InvalidMetricError
-from ..inputs.axes import Axis
+from ..errors import InvalidDataError
 from ..inputs.candidates import mark_seen
 from .decisions import Margin, users_needed
-from .details import explain, make_record, precision_recall, row_of_user, to_dict
 from .distribution import count_losers, describe_distribution, paired
-from .intervals import (
-    LEVEL,
-    N_GROUPS,
-    Interval,
-    interval_of_mean,
-    interval_of_moments,
-    interval_of_replicates,
-    jackknife,
-    rests_on_few,
-)
-from .parts import Part, distinct_parts, merge_parts
-from .saving import SavedNumber, load, savable_of, save
-from .scores import COLUMNS, Scores, few_users, show
-from .segments import break_down, deviation_between, with_names
+from .explain import explain, row_of_user, with_names
+from .intervals import LEVEL
+from .measured_block import Measured
+from .partial_results import distinct_parts, merge_parts
+from .precision_recall import precision_recall
+from .record import make_record, to_dict
+from .saving import load, savable_of, save
+from .segments import break_down, deviation_between
+from .summary import COLUMNS, few_users, show, summarize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping
+    from collections.abc import Hashable, Iterable, Iterator, MutableMapping
     from pathlib import Path
 
     import pandas as pd
@@ -46,11 +41,13 @@ if TYPE_CHECKING:
     from ..metrics.lists import Aligned
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
+    from .counts import Retrieval
     from .decisions import Size
-    from .details import PrecisionRecall
-    from .measured import Measured
-    from .parts import Retrieval, UserValues
+    from .partial_results import Part
+    from .precision_recall import PrecisionRecall
+    from .saving import Savable
     from .segments import ItemNames, UserSegments
+    from .user_values import UserValues
 
 _IN_PER_USER = "per_user.parquet in the folder of ev.save(folder), column"
 _IN_SUMMARY = "summary.json in the folder of ev.save(folder), where traits of each metric have"
@@ -94,15 +91,101 @@ _INSTEAD = {
 }
 
 
-class Evaluated(Scores):
-    """The numbers of some users, with the same bits from a block with its lists or from parts."""
+class Again(Protocol):
+    """The inputs of an evaluation, to compute numbers again that it did not keep."""
 
-    _part: Measured | Part
-    _measured: Measured | None
-    _saved: Mapping[int, SavedNumber]
-    _known_replicates: dict[int, Floats]
+    def random_totals(self) -> RandomTotals | None:
+        """Return the random baseline, None if the inputs cannot be read again."""
 
-    retrieval: Retrieval | None = None
+    def one_user(self, user: Hashable) -> Aligned | None:
+        """Return the list and the relevant items of a user, None if these cannot be found."""
+
+
+class Evaluation:
+    """Every metric of some users, each user's values and the lists, as far as these were kept.
+
+    Printed, and in a notebook, it is a table of the means with their intervals, next to the
+    baselines. These are `baselines`, and ``random`` if it has a closed form or `summary` has
+    computed it. `summary` has every number in full.
+
+    An evaluation in memory keeps both. The lists are not kept with ``keep="totals"`` or
+    ``memory=``, for blocks, for tables in Parquet and from the workers of a cluster. With
+    ``keep="totals"`` the values of the users are not kept either. Means, standard deviations and
+    intervals are the same to the last bit. Methods that need more raise `InvalidDataError` and name
+    the option that keeps it.
+
+    Attributes
+    ----------
+    request : Request
+        The metrics and their rules.
+    n_users : int
+        Number of users that count in the means.
+    n_skipped : int
+        Number of users left out: without a relevant item, or by the rules of the convention.
+    retrieval : Retrieval or None
+        How the rankings were made, None if they were given.
+    baselines : dict of str to Evaluation
+        Evaluations of simple rankings of the same users, by name: printable text that is not a
+        column of `summary`. Any other name raises `InvalidDataError`.
+
+    See Also
+    --------
+    evaluate, evaluate_model : Make one.
+    compare : Compare several, user by user.
+    write_report : Show one, or several, as a page.
+    """
+
+    def __init__(
+        self, *parts: Part, again: Again | None = None, record: dict[str, Any] | None = None
+    ) -> None:
+        block = parts[0] if len(parts) == 1 else None
+        if isinstance(block, Measured):
+            self._part: Part = block
+            block.known_overall  # noqa: B018 - raise eagerly, not on first read
+        else:
+            parts = tuple(distinct_parts(parts))
+            self._part = merge_parts(parts)
+        self._parts = parts
+        self._again, self._saved_record = again, record
+        self._baselines = Baselines()
+        self._drawn: RandomTotals | None = None
+
+    @property
+    def request(self) -> Request:
+        """The metrics and their rules."""
+        return self._part.request
+
+    @property
+    def n_users(self) -> int:
+        """The number of users that count in the means."""
+        return self._part.n_counted
+
+    @property
+    def n_skipped(self) -> int:
+        """The number of users left out: without a relevant item, or by the convention."""
+        return self._part.n_users - self._part.n_counted
+
+    @property
+    def retrieval(self) -> Retrieval | None:
+        """How the rankings were made, None if they were given."""
+        return self._part.retrieval
+
+    @property
+    def names(self) -> list[str]:
+        """The canonical names of the metrics."""
+        return list(self.request.names)
+
+    def keys(self) -> list[str]:
+        """Return the names of the metrics, so that ``dict(ev)`` has the means."""
+        return self.names
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of the metrics, as for a mapping of names to means."""
+        return iter(self.request.names)
+
+    def __contains__(self, name: str | Metric) -> bool:
+        """Return whether a metric was evaluated."""
+        return self._part.has(name)
 
     if not TYPE_CHECKING:  # type checkers would accept any attribute
 
@@ -122,27 +205,11 @@ class Evaluated(Scores):
     def __getitem__(self, name: str | Metric) -> float:
         """Return the mean of a metric over the evaluated users, or its one number."""
         self._check_counted()
-        return super().__getitem__(name)
+        return self._part.value(self._part.row_of(name))
 
     @property
-    def _values(self) -> Measured | UserValues:
-        values = self._part.values
-        if values is None:
-            raise InvalidDataError(
-                "the values of the users were not kept; evaluate with keep='values'"
-            )
-        return values
-
-    @property
-    def _all_users(self) -> Axis:
-        """The users' labels, or their row numbers if there are none."""
-        values = self._values
-        return Axis.numbers(len(values.counted)) if values.labels is None else values.labels
-
-    @property
-    def _evaluated_users(self) -> Axis:
-        """The labels of the users that count in the means, or their row numbers."""
-        return self._all_users[self._values.counted]
+    def _values(self) -> UserValues:
+        return self._part.per_user
 
     @property
     def per_user(self) -> pd.DataFrame:
@@ -153,8 +220,9 @@ class Evaluated(Scores):
         """
         import pandas as pd  # not needed to evaluate, and slower to import than evaluating is
 
-        names = [name for name in self.names if self._is_per_user(name)]
-        index = self._all_users.index.rename("user")
+        traits = zip(self.names, self.request.traits, strict=True)
+        names = [name for name, one in traits if one.per_user]
+        index = self._values.users.index.rename("user")
         # A copy, which pandas takes by itself from version 3 on.
         return pd.DataFrame(self._values.columns.T, index=index, columns=names, copy=True)
 
@@ -178,23 +246,13 @@ class Evaluated(Scores):
         InvalidDataError
             If the values of the users were not kept.
         """
-        row = self._row_of(name)
-        traits = self.request.traits
-        if not traits[row].per_user:
-            raise InvalidMetricError(
-                f"{self.names[row]} is one number for all users together; read it as "
-                f"ev[{self.names[row]!r}]",
-                metric=self.request.metrics[row],
-            )
-        column: Floats = self._values.columns[sum(one.per_user for one in traits[:row])]
-        column.flags.writeable = False
-        return column
+        return self._part.values_of(name)
 
     def distribution(
         self,
         metric: str | Metric,
         *,
-        minus: Evaluated | None = None,
+        minus: Evaluation | None = None,
         quantiles: Iterable[float] = (0.1, 0.25, 0.5, 0.75, 0.9),
         worst: Iterable[float] = (0.1, 0.25),
         level: float = LEVEL,
@@ -269,15 +327,19 @@ class Evaluated(Scores):
         worst      0.5      0.667
         Name: value, dtype: float64
         """
-        values = self.values(metric) if minus is None else paired(self, minus, metric)[0]
-        higher = self._higher_is_better(metric)
-        low, high = self.request.range_of(self._row_of(metric))
+        part = self._part
+        if minus is None:
+            values = part.values_of(metric)
+        else:
+            values = paired(part, self._other_part(minus), metric)[0]
+        higher = part.traits_of(metric).higher_is_better
+        low, high = self.request.range_of(part.row_of(metric))
         ends = (low, high) if minus is None else (low - high, high - low)
         return describe_distribution(values, higher, quantiles, worst, level, ends)
 
     def losers(
         self,
-        other: Evaluated,
+        other: Evaluation,
         metric: str | Metric,
         margin: float = 0.0,
         *,
@@ -339,13 +401,12 @@ class Evaluated(Scores):
         0    free       2
         1    paid       0
         """
-        return count_losers(self, other, metric, margin, by, level)
+        part = self._part
+        return count_losers(part, self._other_part(other), metric, margin, by, level)
 
-    @property
-    def _propensities(self) -> dict[str, str]:
-        """A digest of each input that weights hits, "train" or "propensity"."""
-        propensities: dict[str, str] = self._part.key["propensities"]
-        return propensities
+    def _other_part(self, other: Evaluation) -> Part:
+        """Return the part of another evaluation, or raise if it is something else."""
+        return named_evaluations({"this": self, "other": other})["other"]._part
 
     def mean(self) -> dict[str, float]:
         """Return the mean of every metric over the evaluated users, or its one number.
@@ -362,7 +423,7 @@ class Evaluated(Scores):
             If no user counts. Such an evaluation has no numbers, but it can be merged.
         """
         self._check_counted()
-        return {name: self._value(row) for row, name in enumerate(self.names)}
+        return {name: self._part.value(row) for row, name in enumerate(self.names)}
 
     def users_needed(
         self,
@@ -412,11 +473,11 @@ class Evaluated(Scores):
         >>> ev.users_needed("ndcg@10", "2%")
         16592
         """
-        row = self._row_of(metric)
+        part, row = self._part, self._part.row_of(metric)
         level, power = check_fraction("level", level), check_fraction("power", power)
         factor = 2 - 2 * check_number("correlation", correlation, -1)
-        size = Margin.parse(margin).number(self._value(row))
-        std = self._std(row) if self.request.traits[row].per_user else math.nan
+        size = Margin.parse(margin).number(part.value(row))
+        std = part.std(row) if self.request.traits[row].per_user else math.nan
         needed = users_needed(size, std * math.sqrt(max(factor, 0)), level, power)
         if needed is None:
             raise InvalidDataError(
@@ -425,169 +486,6 @@ class Evaluated(Scores):
                 metric=metric,
             )
         return needed
-
-    def _value(self, row: int) -> float:
-        if self.request.traits[row].per_user:
-            return self._part.moments[row].mean
-        if row in self._saved:
-            return self._saved[row].value
-        return self._part.number(self.request, row)
-
-    def _count(self, row: int) -> int:
-        if self.request.traits[row].per_user:
-            return self._part.moments[row].n
-        if row in self._saved:
-            return self._saved[row].n_users
-        return int(self._part.group_sizes(self.request, row).sum())
-
-    def _std(self, row: int) -> float:
-        return self._part.moments[row].std
-
-    def _unlimited(self, row: int, mean: float, level: float) -> Interval:
-        if not self.request.traits[row].per_user:
-            return interval_of_replicates(mean, self._replicates(row), level)
-        sample = self._part.samples[row]
-        if sample is not None:
-            return interval_of_mean(sample, level)
-        return interval_of_moments(self._part.moments[row], level)
-
-    def _rests_on_few(self, row: int) -> bool:
-        traits = self.request.traits[row]
-        return traits.per_user and rests_on_few(self._part.moments[row], traits.lower < 0)
-
-    def _replicates(self, row: int) -> Floats:
-        if row not in self._known_replicates:
-            part, request = self._part, self.request
-            without = [part.number(request, row, group) for group in range(N_GROUPS)]
-            sizes = part.group_sizes(request, row)
-            self._known_replicates[row] = jackknife(self._value(row), np.array(without), sizes)
-        return self._known_replicates[row]
-
-    @property
-    def _found_nothing(self) -> bool:
-        """Whether there are metrics of hits, and no list has any."""
-        plans = self.request.plans
-        counts_hits = any(plan.is_swept and plan.definition.higher_is_better for plan in plans)
-        return counts_hits and not self._part.has_hits
-
-    @property
-    def _leaves_candidates_out(self) -> bool:
-        """Whether full rankings of different lengths are counted against the whole catalogue.
-
-        Such as rankings of unseen items, if training data are not given.
-        """
-        block = self._measured
-        if block is None or self._part.seen is not None or self._candidates is not None:
-            return False
-        lengths = block.aligned.rankings.lengths[block.counted]
-        n_items, least = block.aligned.side_data.n_items, lengths.min()
-        if least == lengths.max() or not least < n_items < 2 * lengths.mean():
-            return False
-        return self._counts_unlisted
-
-    @property
-    def _ranks_shown_items(self) -> bool:
-        """Whether lists of shown items are counted against the whole catalogue.
-
-        Such lists contain every relevant item, but less than half of the candidates: more than half
-        is a full ranking, see `_leaves_candidates_out`. Lists that end at k miss relevant items,
-        and the ranks of hits among all items have positions without an item.
-        """
-        block = self._measured
-        if block is None or self.retrieval or self._candidates or not self._counts_unlisted:
-            return False
-        aligned = block.aligned
-        rankings, relevance = aligned.rankings, aligned.relevance
-        if len(rankings.items) < rankings.lengths.sum():
-            return False
-        n_candidates = aligned.count_candidates(0, aligned.n_users)
-        if 2 * rankings.lengths[block.counted].sum() >= n_candidates[block.counted].sum():
-            return False
-        relevant = relevance.keep(relevance.gains > 0)
-        found = mark_seen(rankings.indptr, rankings.items, relevant.indptr, relevant.items)
-        return int(np.count_nonzero(found)) == len(relevant.items)
-
-    @property
-    def _counts_unlisted(self) -> bool:
-        """Whether a metric counts candidates that are not listed."""
-        return any(
-            "candidates" in plan.definition.uses and plan.arguments.get("among") != "list"
-            for plan in self.request.plans
-        )
-
-
-class Evaluation(Evaluated):
-    """Every metric of some users, each user's values and the lists, as far as these were kept.
-
-    Printed, and in a notebook, it is a table of the means with their intervals, next to the
-    baselines. These are `baselines`, and ``random`` if it has a closed form or `summary` has
-    computed it. `summary` has every number in full.
-
-    An evaluation in memory keeps both. The lists are not kept with ``keep="totals"`` or
-    ``memory=``, for blocks, for tables in Parquet and from the workers of a cluster. With
-    ``keep="totals"`` the values of the users are not kept either. Means, standard deviations and
-    intervals are the same to the last bit. Methods that need more raise `InvalidDataError` and name
-    the option that keeps it.
-
-    Attributes
-    ----------
-    request : Request
-        The metrics and their rules.
-    n_users : int
-        Number of users that count in the means.
-    n_skipped : int
-        Number of users left out: without a relevant item, or by the rules of the convention.
-    retrieval : Retrieval or None
-        How the rankings were made, None if they were given.
-    baselines : dict of str to Evaluation
-        Evaluations of simple rankings of the same users, by name: printable text that is not a
-        column of `summary`. Any other name raises `InvalidDataError`.
-
-    See Also
-    --------
-    evaluate, evaluate_model : Make one.
-    compare : Compare several, user by user.
-    write_report : Show one, or several, as a page.
-    """
-
-    def __init__(
-        self,
-        request: Request,
-        measured: Measured | None = None,
-        parts: Iterable[Part] = (),
-        *,
-        random_totals: Callable[[], RandomTotals | None] | None = None,
-        relist: Callable[[Hashable], Aligned] | None = None,
-        saved: Mapping[int, SavedNumber] | None = None,
-        record: dict[str, Any] | None = None,
-    ) -> None:
-        self._measured = measured
-        self._given = () if measured else tuple(distinct_parts(parts))
-        part = self._part = measured or merge_parts(self._given)
-        super().__init__(request, part.candidates)
-        self.n_users, self.retrieval = part.n_counted, part.retrieval
-        n_users = part.span.n if measured is None else len(measured.n_relevant)
-        self.n_skipped = n_users - self.n_users
-        self._n_cold = None if part.seen is None else part.seen.n_cold
-        self._has_values = part.values is not None
-        self._relist = relist
-        self._baselines = Baselines()
-        self._compute_random = random_totals
-        self._drawn: RandomTotals | None = None
-        self._saved_record = record
-        self._saved = saved or {}
-        self._known_replicates = {
-            row: number.replicates
-            for row, number in self._saved.items()
-            if number.replicates is not None
-        }
-        if measured is not None:
-            measured.overall  # noqa: B018 - raise eagerly, not on first read
-
-    @cached_property
-    def _parts(self) -> tuple[Part, ...]:
-        """The parts for merging, each about different users, in order."""
-        return self._given if self._measured is None else (self._measured.part(per_user=True),)
 
     @property
     def baselines(self) -> MutableMapping[str, Evaluation]:
@@ -600,7 +498,16 @@ class Evaluation(Evaluated):
 
     def __getstate__(self) -> dict[str, Any]:
         """Support pickling without the source of the blocks, which may be an open file."""
-        return self.__dict__ | {"_compute_random": None, "_relist": None}
+        return self.__dict__ | {"_again": None}
+
+    @property
+    def _block(self) -> Measured | None:
+        """The users with their lists, None if these were not kept."""
+        return self._part if isinstance(self._part, Measured) else None
+
+    @property
+    def _baseline_parts(self) -> dict[str, Part]:
+        return {name: baseline._part for name, baseline in self.baselines.items()}
 
     def summary(self, level: float = LEVEL) -> pd.DataFrame:
         """Return every number in full; ``print(ev)`` shows fewer.
@@ -667,26 +574,30 @@ class Evaluation(Evaluated):
         """
         level = check_fraction("level", level)
         self._check_counted()
-        if few := few_users(self):
+        if few := few_users(self._part):
             warn(few)
         return self._summarize(level)
+
+    def _summarize(self, level: float = LEVEL) -> pd.DataFrame:
+        """Return the summary without a warning of few users, if nobody reads its intervals."""
+        return summarize(self._part, self._random, self._baseline_parts, level)
 
     @property
     def _random(self) -> RandomTotals | None:
         """The random baseline, computed when it is first needed; None if it cannot be."""
-        if self._drawn is None and self._measured is not None:
-            self._drawn = self._measured.random_totals(all_users=True)
+        if self._drawn is None and self._block is not None:
+            self._drawn = self._block.random_totals(all_users=True)
         elif self._drawn is None:
             self._drawn = self._part.random
-            if self._drawn is None and self._compute_random is not None:
-                self._drawn = self._compute_random()
+            if self._drawn is None and self._again is not None:
+                self._drawn = self._again.random_totals()
         return self._drawn
 
     @property
     def _random_at_hand(self) -> RandomTotals | None:
         """The random baseline as far as nothing has to be drawn, or read again, to know it."""
-        if self._drawn is None and self._measured is not None:
-            return self._measured.random_totals(all_users=True, drawn=False)
+        if self._drawn is None and self._block is not None:
+            return self._block.random_totals(all_users=True, drawn=False)
         return self._drawn or self._part.random
 
     def merge(self, *others: Evaluation) -> Evaluation:
@@ -736,18 +647,18 @@ class Evaluation(Evaluated):
                     argument="others",
                 )
         parts = [part for evaluation in (self, *others) for part in evaluation._parts]
-        return Evaluation(self.request, parts=parts)
+        return Evaluation(*(part.computed() for part in parts))
 
     @cached_property
     def _record(self) -> dict[str, Any]:
-        """The details that the page shows with the numbers, see `sparse_eval.results.details`."""
+        """The details that the page shows with the numbers, see `sparse_eval.results.record`."""
         if self._saved_record is not None:
             return self._saved_record
-        return make_record(self._measured if self.n_users else None)
+        return make_record(self._block if self.n_users else None)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the values of the users, ready for JSON. The keys are stable."""
-        return to_dict(self, self.summary())
+        return to_dict(self._part, self.summary())
 
     @show_spelling
     def save(self, folder: PathLike, *, about: Mapping[str, Any] | None = None) -> Path:
@@ -776,8 +687,15 @@ class Evaluation(Evaluated):
             If a file cannot be written.
         """
         path = as_path(folder)
-        save(path, savable_of(self), about)
+        save(path, self._savable(), about)
         return path
+
+    def _savable(self) -> Savable:
+        """Return the content of the files of `save`, which can be sent between processes."""
+        every = {"": self, **self.baselines}
+        parts = {name: ev._part for name, ev in every.items()}
+        randoms = {name: ev._random for name, ev in every.items()}
+        return savable_of(parts, randoms, self._summarize(), self._record)
 
     @classmethod
     def load(cls, path: PathLike) -> Evaluation:
@@ -813,13 +731,9 @@ class Evaluation(Evaluated):
         >>> saved.mean(), saved.about
         ({'mrr@2': 0.75}, {'seed': 1})
         """
-        request, parts, numbers, record = load(as_input(path))
-        evaluations = {
-            name: cls(request, parts=[part], saved=numbers[name], record=None if name else record)
-            for name, part in parts.items()
-        }
-        evaluation = evaluations.pop("")
-        evaluation.baselines = evaluations
+        parts, record = load(as_input(path))
+        evaluation = cls(parts.pop(""), record=record)
+        evaluation.baselines = {name: cls(part) for name, part in parts.items()}
         return evaluation
 
     @property
@@ -835,13 +749,13 @@ class Evaluation(Evaluated):
 
     def _lists(self, what: str) -> Measured:
         """Return the block of all users, or raise if its lists were not kept."""
-        if self._measured is None:
+        if self._block is None:
             raise InvalidDataError(
                 f"{what} needs the lists, but this evaluation did not keep them. Evaluate matrices "
                 "or frames without memory=, client= and keep='totals'. For groups of users of a "
                 "saved evaluation, use compare(by=)"
             )
-        return self._measured
+        return self._block
 
     def by(self, groups: Any, *, bands: int = 4) -> pd.DataFrame:
         """Break every metric down by groups of users, or by how popular the items are.
@@ -1017,8 +931,9 @@ class Evaluation(Evaluated):
         1     2     2   Alien   3.0      1.892789
         2  <NA>     3  Brazil   1.0      0.000000
         """
-        if self._measured is None and self._relist is not None:
-            explained = explain(self._relist(user), 0)
+        again = self._again.one_user(user) if self._again is not None else None
+        if again is not None:
+            explained = explain(again, 0)
         else:
             block = self._lists("explain()")
             row = row_of_user(user, block.labels, len(block.n_relevant))
@@ -1048,7 +963,7 @@ class Evaluation(Evaluated):
     def __repr__(self) -> str:
         if not self.n_users:
             return f"<Evaluation: 0 users, {self.n_skipped} left out>"
-        shown = ", ".join(f"{self._shown(name)} {self[name]:.4f}" for name in self.names[:4])
+        shown = ", ".join(f"{self._part.shown(name)} {self[name]:.4f}" for name in self.names[:4])
         more = f", and {len(self.names) - 4} more" if len(self.names) > 4 else ""
         return f"<Evaluation: {self.n_users} users, {self.n_skipped} left out; {shown}{more}>"
 
@@ -1059,7 +974,59 @@ class Evaluation(Evaluated):
         return self._show("html")
 
     def _show(self, style: str) -> str:
-        return show(self, self._random_at_hand, style)
+        return show(self._part, self._random_at_hand, self._baseline_parts, style)
+
+    @property
+    def _found_nothing(self) -> bool:
+        """Whether there are metrics of hits, and no list has any."""
+        plans = self.request.plans
+        counts_hits = any(plan.is_swept and plan.definition.higher_is_better for plan in plans)
+        return counts_hits and not self._part.has_hits
+
+    @property
+    def _leaves_candidates_out(self) -> bool:
+        """Whether full rankings of different lengths are counted against the whole catalogue.
+
+        Such as rankings of unseen items, if training data are not given.
+        """
+        block = self._block
+        if block is None or self._part.seen is not None or self._part.candidates is not None:
+            return False
+        lengths = block.aligned.rankings.lengths[block.counted]
+        n_items, least = block.aligned.side_data.n_items, lengths.min()
+        if least == lengths.max() or not least < n_items < 2 * lengths.mean():
+            return False
+        return self._counts_unlisted
+
+    @property
+    def _ranks_shown_items(self) -> bool:
+        """Whether lists of shown items are counted against the whole catalogue.
+
+        Such lists contain every relevant item, but less than half of the candidates: more than half
+        is a full ranking, see `_leaves_candidates_out`. Lists that end at k miss relevant items,
+        and the ranks of hits among all items have positions without an item.
+        """
+        block = self._block
+        if block is None or self.retrieval or self._part.candidates or not self._counts_unlisted:
+            return False
+        aligned = block.aligned
+        rankings, relevance = aligned.rankings, aligned.relevance
+        if len(rankings.items) < rankings.lengths.sum():
+            return False
+        n_candidates = aligned.count_candidates(0, aligned.n_users)
+        if 2 * rankings.lengths[block.counted].sum() >= n_candidates[block.counted].sum():
+            return False
+        relevant = relevance.keep(relevance.gains > 0)
+        found = mark_seen(rankings.indptr, rankings.items, relevant.indptr, relevant.items)
+        return int(np.count_nonzero(found)) == len(relevant.items)
+
+    @property
+    def _counts_unlisted(self) -> bool:
+        """Whether a metric counts candidates that are not listed."""
+        return any(
+            "candidates" in plan.definition.uses and plan.arguments.get("among") != "list"
+            for plan in self.request.plans
+        )
 
 
 class Baselines(UserDict[str, "Evaluation"]):
@@ -1084,3 +1051,26 @@ class Baselines(UserDict[str, "Evaluation"]):
     def __ior__(self, other: Any) -> Self:  # type: ignore[misc, override]
         self.update(other)  # which checks the names
         return self
+
+
+def named_evaluations(evaluations: Any, least: int = 1) -> dict[str, Evaluation]:
+    """Return evaluations with their names as text.
+
+    Raises
+    ------
+    InvalidDataError
+        If they are too few, two have the same name, or one is something else.
+    """
+    if not isinstance(evaluations, Mapping) or len(evaluations) < least:
+        several = "two or more evaluations" if least > 1 else "one or more evaluations"
+        raise InvalidDataError(
+            f'give {several} by name: {{"als": ev, "bpr": other}}. A CrossValidation compares its '
+            "own models: cv.compare()"
+        )
+    named = {escaped(name): ev for name, ev in evaluations.items()}
+    if len(named) < len(evaluations):
+        raise InvalidDataError(f"two evaluations have the same name: {', '.join(named)}")
+    for name, ev in named.items():
+        if not isinstance(ev, Evaluation):
+            raise InvalidDataError(f"{name} is {describe(ev)}; expected what evaluate returns")
+    return named

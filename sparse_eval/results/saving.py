@@ -45,18 +45,22 @@ from ..inputs.files import in_arrow
 from ..metrics import Metric, convention_named
 from ..metrics.random_baseline import Expectation
 from ..metrics.request import Request, Traits
-from .details import SCHEMA, check_about, make_record, to_dict
-from .parts import CandidateCounts, ListSums, Part, Retrieval, SeenCounts, Span, UserValues
-from .scores import expectation
+from .counts import CandidateCounts, ListSums, Retrieval, SeenCounts, Span
+from .partial_results import Part, SavedNumber
+from .record import SCHEMA, check_about, make_record, to_dict
+from .summary import expectation
+from .user_values import UserValues
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    import pandas as pd
     import pyarrow as pa
 
     from ..core.types import Floats
-    from .parts import ListKey
+    from ..metrics.random_baseline import RandomTotals
+    from .partial_results import ListKey
 
 #: The files of a saved evaluation.
 SUMMARY = "summary.json"
@@ -91,51 +95,43 @@ class Savable(NamedTuple):
     tables: dict[str, pa.Table]
 
 
-class SavedNumber(NamedTuple):
-    """A number about all users, the number of users in it, and its jackknife replicates.
-
-    It is not computed again, because that may take the lists or a formula that is not registered.
-    The replicates of a baseline are None.
-    """
-
-    value: float
-    n_users: int
-    replicates: Floats | None
-
-
 class Saved(NamedTuple):
-    """A saved evaluation: its parts and numbers have the names of baselines, "" for itself."""
+    """A saved evaluation: its parts have the names of baselines, "" for itself."""
 
-    request: Request
     parts: dict[str, Part]
-    numbers: dict[str, dict[int, SavedNumber]]
     record: dict[str, Any]
 
 
-def savable_of(evaluation: Any) -> Savable:
-    """Return the content of an evaluation that is saved: everything but the lists."""
+def savable_of(
+    parts: Mapping[str, Part],
+    randoms: Mapping[str, RandomTotals | None],
+    summary: pd.DataFrame,
+    record: dict[str, Any],
+) -> Savable:
+    """Return the content of an evaluation that is saved: everything but the lists.
+
+    Parts and random baselines have the names of baselines, "" for the evaluation itself.
+    """
     import pyarrow as pa
 
-    request, names = evaluation.request, evaluation.names
-    every = {"": evaluation, **evaluation.baselines}
-    parts: dict[str, Part] = {
-        name: ev._part if isinstance(ev._part, Part) else ev._part.part(per_user=False)
-        for name, ev in every.items()
-    }
+    whole = parts[""]
+    request, names, values = whole.request, whole.request.names, whole.values
     content = {
-        **to_dict(evaluation, evaluation._summarize()),
+        **to_dict(whole, summary),
         "traits": {
             str(metric): _plain_traits(metric, traits)
             for metric, traits in zip(request.metrics, request.traits, strict=True)
         },
-        "has_labels": evaluation._values.labels is not None if evaluation._has_values else None,
+        "has_labels": None if values is None else values.labels is not None,
         "parts": {
             name: {fact: getattr(part, fact) for fact in _FACTS} for name, part in parts.items()
         },
-        **evaluation._record,
+        **record,
     }
     rows = [
-        _metric_row(name, ev, metric, parts[name]) for name, ev in every.items() for metric in names
+        _metric_row(name, part, metric, randoms[name])
+        for name, part in parts.items()
+        for metric in names
     ]
     lists = [
         {
@@ -143,7 +139,7 @@ def savable_of(evaluation: Any) -> Savable:
             "every_list": every_list,
             "without_list_zero": without_list_zero,
             "k": k,
-            "own": own if own < 0 else names.index(every[name].names[own]),
+            "own": own if own < 0 else names.index(part.request.names[own]),
             "n_users": sums.n_users,
             "n_listed": sums.n_listed,
             "shape": sums.sums.shape,
@@ -155,8 +151,8 @@ def savable_of(evaluation: Any) -> Savable:
     tables = {METRICS: pa.Table.from_pylist(rows)}
     if lists:
         tables[LISTS] = pa.Table.from_pylist(lists)
-    if evaluation._has_values:
-        tables[PER_USER] = _tabulate_users(evaluation)
+    if values is not None:
+        tables[PER_USER] = _tabulate_users(request, values)
     return Savable(content, tables)
 
 
@@ -169,18 +165,18 @@ def _plain_traits(metric: Metric, traits: Traits) -> dict[str, Any]:
     }
 
 
-def _metric_row(name: str, evaluation: Any, metric: str, part: Part) -> dict[str, Any]:
-    row = evaluation._row_of(metric)
-    random, error = expectation(evaluation, evaluation._random, row) or (None, None)
-    is_computed = name or evaluation._is_per_user(metric)
+def _metric_row(name: str, part: Part, metric: str, totals: RandomTotals | None) -> dict[str, Any]:
+    row = part.row_of(metric)
+    random, error = expectation(part, totals, row) or (None, None)
+    has_replicates = not name and not part.request.traits[row].per_user
     return {
         "evaluation": name,
         "metric": metric,
-        "value": float(evaluation._value(row)),
-        "n_users": evaluation._count(row),
+        "value": float(part.value(row)),
+        "n_users": part.count(row),
         "random": random,
         "random_se": error,
-        "replicates": None if is_computed else evaluation._replicates(row),
+        "replicates": part.replicates(row) if has_replicates else None,
         "sums": _plain_sums(part.moments[row]),
         "sample": part.samples[row],
         "ratios": [list(map(_plain_sums, pair)) for pair in part.ratios.get(row, ())],
@@ -192,10 +188,9 @@ def _plain_sums(moments: Moments) -> dict[str, Any]:
     return moments._asdict() | {"total": str(moments.total), "squares": str(moments.squares)}
 
 
-def _tabulate_users(evaluation: Any) -> pa.Table:
+def _tabulate_users(request: Request, values: UserValues) -> pa.Table:
     import pyarrow as pa
 
-    values = evaluation._values
     columns = {
         "evaluated": values.counted,
         "relevant": values.n_relevant,
@@ -203,7 +198,9 @@ def _tabulate_users(evaluation: Any) -> pa.Table:
         **({} if values.n_seen is None else {"seen": values.n_seen}),
     }
     arrays = [values.user_ids, *values.columns, *columns.values()]
-    metrics = [name for name in evaluation.names if evaluation._is_per_user(name)]
+    metrics = [
+        name for name, one in zip(request.names, request.traits, strict=True) if one.per_user
+    ]
     # Not by name: a metric of the user may be called "seen".
     return pa.Table.from_arrays(
         [pa.array(array, from_pandas=True) for array in arrays], ["user", *metrics, *columns]
@@ -312,20 +309,15 @@ def load(path: Path) -> Saved:
     content, tables = read_saved(path)
     request = _request_of(content)
     rows = tables[METRICS].to_pylist()
-    parts, numbers = {}, {}
+    parts = {}
     for name, facts in content["parts"].items():
         own = [row for row in rows if row["evaluation"] == name]
         lists = _lists_of(tables[LISTS], name) if LISTS in tables else {}
-        parts[name] = _part_of(facts, own, lists)
-        numbers[name] = {
-            number: SavedNumber(row["value"], row["n_users"], _floats_of(row["replicates"]))
-            for number, row in enumerate(own)
-            if not request.traits[number].per_user
-        }
+        parts[name] = _part_of(request, facts, own, lists)
     if PER_USER in tables:
         values = _values_of(tables[PER_USER], request, content["has_labels"])
         parts[""] = replace(parts[""], values=values)
-    return Saved(request, parts, numbers, {key: content[key] for key in make_record(None)})
+    return Saved(parts, {key: content[key] for key in make_record(None)})
 
 
 def _request_of(content: dict[str, Any]) -> Request:
@@ -349,7 +341,10 @@ def _request_of(content: dict[str, Any]) -> Request:
 
 
 def _part_of(
-    facts: dict[str, Any], rows: list[dict[str, Any]], lists: dict[ListKey, ListSums]
+    request: Request,
+    facts: dict[str, Any],
+    rows: list[dict[str, Any]],
+    lists: dict[ListKey, ListSums],
 ) -> Part:
     ratios = {
         number: tuple((_moments_of(above), _moments_of(below)) for above, below in row["ratios"])
@@ -361,7 +356,13 @@ def _part_of(
         "seen": SeenCounts,
         "candidates": CandidateCounts,
     }
+    saved = {
+        number: SavedNumber(row["value"], row["n_users"], _floats_of(row["replicates"]))
+        for number, row in enumerate(rows)
+        if not request.traits[number].per_user
+    }
     return Part(
+        request,
         key=facts["key"] | {"metrics": tuple(facts["key"]["metrics"])},
         span=Span(*facts["span"]),
         n_counted=facts["n_counted"],
@@ -375,6 +376,7 @@ def _part_of(
             None if row["random"] is None else Expectation(row["random"], row["random_se"])
             for row in rows
         ),
+        saved=saved,
         **{name: facts[name] and kind(*facts[name]) for name, kind in kinds.items()},
     )
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..core.types import Booleans, Floats, Integers, PathLike
     from ..inputs.tables import ArrowStream
     from ..inputs.training import Training
-    from .measured import Measured
+    from .measured_block import Measured
 
 
 #: Data about users or items, by their labels; a table adds all of its columns.
@@ -359,38 +359,3 @@ def item_table(item_names: ItemNames) -> pd.DataFrame:
     table = label_table(item_names, "item", argument="item_names", column="name")
     # As objects, because whole numbers with missing names would become floats.
     return table.rename(columns=str).astype(object)
-
-
-def with_names(explained: pd.DataFrame, item_names: ItemNames) -> pd.DataFrame:
-    """Return the table of `Evaluation.explain` with the names behind each item.
-
-    Raises
-    ------
-    InvalidDataError
-        As from `item_table`. Also if a column has a name that the table has already, or no item of
-        the table has a name.
-    """
-    import pandas as pd
-
-    names = item_table(item_names)
-    taken = [name for name in names if name in explained]
-    if taken:
-        raise InvalidDataError(
-            f"item_names has a column {taken[0]!r}, which the result of explain also has; rename it"
-        )
-    labels = explained["item"].tolist()
-    check_known(labels, names)
-    found = names.reindex(pd.Index(labels, tupleize_cols=False)).reset_index(drop=True)
-    place = list(explained).index("item") + 1
-    parts = [explained.iloc[:, :place], found, explained.iloc[:, place:]]
-    return pd.concat(parts, axis=1)
-
-
-def check_known(labels: list[Any], names: pd.DataFrame) -> None:
-    """Raise if none of the items has a name, as if one side has numbers and the other text."""
-    if labels and not names.index.isin(labels).any():
-        known = f"{names.index.tolist()[0]!r}, …" if len(names) else "nothing"
-        raise InvalidDataError(
-            f"item_names has none of these items ({labels[0]!r}, …), but {known}. Pass names by "
-            "the items' labels, of the same type"
-        )

@@ -67,7 +67,7 @@ def test_names_of_results(command, results, tmp_path):
 
 def test_compares_the_users_that_all_have(command, results):
     half = EVALUATIONS["good"]
-    held = half._measured.aligned.relevance.to_csr().csr.copy()
+    held = half._block.aligned.relevance.to_csr().csr.copy()
     held.data[: held.indptr[100]] = 0
     held.eliminate_zeros()
     se.evaluate(half.rankings, held, "ndcg@5").save(results / "half")
@@ -161,7 +161,7 @@ def test_selects_metrics_by_their_names_in_the_results(command, tmp_path):
     names = ["recall(denominator=relevant)@5", "recall@5"]
     for seed, name in ((1, "a"), (2, "b")):
         ev = reporting.evaluate(seed, 0.3)
-        lists, truth = ev.rankings, ev._measured.aligned.relevance
+        lists, truth = ev.rankings, ev._block.aligned.relevance
         se.evaluate(lists, truth, names, convention="lenskit").save(tmp_path / "r" / name)
     for name in names:
         words = ("compare", tmp_path / "r", "-m", name, "--format", "json")

@@ -20,7 +20,7 @@ from sparse_eval.evaluation.execution import Execution
 from sparse_eval.evaluation.loop import Shared, evaluate_task, open_runner
 from sparse_eval.metrics.request import Request
 from sparse_eval.models.source import open_source
-from sparse_eval.results.parts import merge_parts
+from sparse_eval.results.partial_results import merge_parts
 
 distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
 dataframe = pytest.importorskip("dask.dataframe")
@@ -89,7 +89,7 @@ def test_workers_that_are_killed_change_nothing(workers, data, n_killed):
         shared = Shared(request, source.load, True, False, runner.num_threads)
         done = list(runner.run(evaluate_task, shared, tasks()))
     assert [first for first, _ in done] == list(range(0, 900, 50))
-    found = se.Evaluation(request, parts=[merge_parts(part for _, part in done)])
+    found = se.Evaluation(merge_parts(part for _, part in done))
     same_bits(found, se.evaluate_model(*data, "ndcg@10"))
 
 

@@ -262,7 +262,7 @@ def test_any_ids_give_the_bits_of_frames(name, ends):
             totals = se.evaluate(*paths, metrics, items=data, client=pool, keep="totals")
             for one in (found[-1], totals):
                 same(one, frames[-1])
-                assert one._propensities == frames[-1]._propensities
+                assert one._part.key["propensities"] == frames[-1]._part.key["propensities"]
     expected = se.compare({"a": frames[0], "b": frames[1]}, METRICS[:4]).table
     pd.testing.assert_frame_equal(
         se.compare({"a": found[0], "b": found[1]}, METRICS[:4]).table, expected

@@ -76,7 +76,7 @@ def assert_same(found, expected):
     """Every number of the summary, to the last bit, and those of the users, if both have them."""
     pd.testing.assert_frame_equal(found.summary(), expected.summary(), check_exact=True)
     same_numbers(found, expected)
-    if found._has_values:
+    if found._part.values is not None:
         same_bits(found, expected)
 
 
@@ -175,7 +175,7 @@ def test_propensities_by_item(session, tmp_path):
     assert_same(se.evaluate(*frames, metrics, items=data), expected)
     found = se.evaluate(*paths, metrics, client=session, items=data)
     assert_same(found, expected)
-    assert found._propensities == expected._propensities
+    assert found._part.key["propensities"] == expected._part.key["propensities"]
     with pytest.raises(InvalidDataError, match="propensity has no entry for item"):
         se.evaluate(*frames, metrics, items=se.ItemData(propensity=p[:-1]))
 

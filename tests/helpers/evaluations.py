@@ -7,7 +7,7 @@ from merge_cases import N_ITEMS, every_metric, same_bits
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
-from sparse_eval.results.scores import expectation
+from sparse_eval.results.summary import expectation
 
 MIXED = ["ndcg@3", "recall@2", "recall(average=micro)@3", "coverage@2"]
 
@@ -23,7 +23,7 @@ as_text = "ü{:03}".format
 
 def random_of(ev, name):
     """Return the random baseline of a metric and its standard error, None if it is not known."""
-    return expectation(ev, ev._random, ev._row_of(name))
+    return expectation(ev._part, ev._random, ev._part.row_of(name))
 
 
 def some(n_users=10, seed=0, *, first=0, labels=int, **options):
@@ -39,12 +39,12 @@ def some(n_users=10, seed=0, *, first=0, labels=int, **options):
 
 def part_of(ev, *, per_user=True):
     """Return the results of an evaluation as they come from a worker."""
-    return ev._measured.part(per_user=per_user)
+    return ev._part.computed(per_user=per_user)
 
 
 def without_values(ev):
     """Return the same evaluation as it is merged from parts without the values of users."""
-    return se.Evaluation(ev.request, parts=[part_of(ev, per_user=False)])
+    return se.Evaluation(part_of(ev, per_user=False))
 
 
 def problem(*names):
@@ -123,11 +123,15 @@ def same_totals(one, other):
             one.summary(level), other.summary(level), check_exact=True, check_dtype=False
         )
     for name in one.names:
-        assert one._is_per_user(name) == other._is_per_user(name)
-        assert one._higher_is_better(name) == other._higher_is_better(name)
-        if not one._is_per_user(name):
+        assert one._part.traits_of(name).per_user == other._part.traits_of(name).per_user
+        assert (
+            one._part.traits_of(name).higher_is_better
+            == other._part.traits_of(name).higher_is_better
+        )
+        if not one._part.traits_of(name).per_user:
             np.testing.assert_array_equal(
-                one._replicates(one._row_of(name)), other._replicates(other._row_of(name))
+                one._part.replicates(one._part.row_of(name)),
+                other._part.replicates(other._part.row_of(name)),
             )
 
 
@@ -137,8 +141,8 @@ def same_everything(one, other):
     assert list(one.baselines) == list(other.baselines)
     for name, baseline in one.baselines.items():  # the values of its users are not saved
         same_totals(baseline, other.baselines[name])
-    assert one._has_values == other._has_values
-    if one._has_values:
+    assert (one._part.values is None) == (other._part.values is None)
+    if one._part.values is not None:
         same_bits(other, one)
         assert other.per_user.index.tolist() == one.per_user.index.tolist()
         assert (one._values.labels is None) == (other._values.labels is None)

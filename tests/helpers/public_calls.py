@@ -106,10 +106,10 @@ def written(ev):
     found = {}
     for name, row, interval in zip(ev.names, rows, intervals, strict=True):
         digest = hashlib.sha256(repr([str(cell) for cell in row]).encode())
-        if ev._is_per_user(name) and ev._has_values:
+        if ev._part.traits_of(name).per_user and ev._part.values is not None:
             values = ev.values(name)  # processors differ in the sign of NaN
             digest.update(np.where(np.isnan(values), np.nan, values).tobytes())
-        n_users = ev._count(ev._row_of(name))
+        n_users = ev._part.count(ev._part.row_of(name))
         found[name] = [float(ev[name]), n_users, digest.hexdigest()[:12], *interval]
     return found
 

@@ -117,7 +117,7 @@ def same(found, expected):
     """Check that means, deviations, intervals, random baselines and users' values have one bits."""
     same_numbers(found, expected)
     same_random(found, expected)
-    if found._has_values:
+    if found._part.values is not None:
         assert np.array_equal(
             found.per_user.sort_index().to_numpy(),
             expected.per_user.sort_index().to_numpy(),

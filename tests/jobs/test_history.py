@@ -52,7 +52,7 @@ def test_a_line_is_what_was_evaluated(tmp_path):
     expected = summary["std"] / np.sqrt(summary["n_users"])
     assert of_good["standard_error"][per_user].equals(expected[per_user])
     assert of_good.loc["coverage@10", "standard_error"] == pytest.approx(
-        EVS["good"]._replicates(EVS["good"]._row_of("coverage@10")).std(ddof=1), rel=1e-12
+        EVS["good"]._part.replicates(EVS["good"]._part.row_of("coverage@10")).std(ddof=1), rel=1e-12
     )
 
 
@@ -78,7 +78,7 @@ def test_nights_are_compared_unpaired(tmp_path):
     pairs = [("fair", "good")] * len(names) + [("good", "poor")] * len(names)
     for (a, b), row in zip(pairs, table.to_dict("records"), strict=True):
         metric = row["metric"]
-        if not EVS[a]._is_per_user(metric):
+        if not EVS[a]._part.traits_of(metric).per_user:
             continue
         x, y = (EVS[name].values(metric) for name in (b, a))
         x, y = x[~np.isnan(x)], y[~np.isnan(y)]

@@ -32,7 +32,7 @@ def test_what_is_outside_is_counted_and_said():
         "1 of 3 relevant items are not candidates for t",
         "1 listed items are not candidates for their us",
     ]
-    assert ev._candidates[:6] == ("candidates", 2, 4, 1, 1, 3)
+    assert ev._part.candidates[:6] == ("candidates", 2, 4, 1, 1, 3)
 
 
 def test_a_removed_correction_is_an_error_that_shows_the_way():
@@ -67,5 +67,5 @@ def test_numbers_among_different_candidates_are_not_compared(tmp_path):
         with raises(InvalidDataError):
             se.compare({"a": ev, "b": one})
     again = se.Evaluation.load(ev.save(tmp_path / "ev"))
-    assert again._candidates == ev._candidates
+    assert again._part.candidates == ev._part.candidates
     assert "ndcg@2 (candidates)" in repr(se.compare({"a": ev, "b": again}))

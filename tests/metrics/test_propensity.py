@@ -118,8 +118,12 @@ def test_refuses_to_compare_numbers_of_other_propensities(tmp_path):
     names = ["recall@3", "recall(weights=ips)@3", "psp@3", "recall(weights=ips,gamma=2)@3"]
     same = se.evaluate(lists, gains, names, **more, memory=1 << 24)
     ev = saved(se.evaluate(lists, gains, names, **more), tmp_path)
-    assert set(ev._propensities) == set(INPUTS)
-    assert ev._propensities == same._propensities == ev.to_dict()["propensities"]
+    assert set(ev._part.key["propensities"]) == set(INPUTS)
+    assert (
+        ev._part.key["propensities"]
+        == same._part.key["propensities"]
+        == ev.to_dict()["propensities"]
+    )
     assert se.compare({"a": ev, "b": same}).table["difference"].eq(0).all()
     train = more["train"].copy()
     train.data[0] = 0  # one user less

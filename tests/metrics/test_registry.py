@@ -224,13 +224,13 @@ def test_may_read_anything_in_memory_and_counts_in_blocks(what, value):
     name = "all_users@2"
     whole = se.evaluate(FOUR_LISTS, FOUR_GAINS, [name, "ndcg@2"])
     assert whole[name] == whole.mean()[name] == whole.summary().loc[name, "mean"] == value
-    assert not whole._is_per_user(name)
+    assert not whole._part.traits_of(name).per_user
     for ev in (*in_blocks(), *in_blocks(keep="totals")):
         assert ev["ndcg@2"] == whole["ndcg@2"]
         if what in COUNTED:
             assert ev[name] == ev.summary().loc[name, "mean"] == value
             row = ev.names.index(name)
-            assert ev._replicates(row).tobytes() == whole._replicates(row).tobytes()
+            assert ev._part.replicates(row).tobytes() == whole._part.replicates(row).tobytes()
         else:
             with raises(InvalidMetricError):
                 _ = ev[name]

@@ -163,7 +163,7 @@ def test_candidates_are_matched_by_id(holdout):
     by_number = evaluated(sparse.csr_matrix(mask))
     for found in (evaluated(keyed), evaluated(frame), evaluated(keyed, memory=10**9)):
         assert found.mean() == by_number.mean()
-        assert found._candidates == by_number._candidates
+        assert found._part.candidates == by_number._part.candidates
     recs = se.recommend(model, holdout, k=3, users=[users[5]], candidates=keyed)
     assert set(recs["item"]) <= set(keyed[users[5]])
     ids = se.top_k(model, k=3, seen=holdout.train, candidates=keyed, users=[users[5]]).ids

@@ -122,7 +122,7 @@ def test_columns_of_a_margin_are_added_to_the_others(pair):
 
 def test_metrics_of_all_users_have_verdicts_by_replicates(pair):
     row = se.compare(pair, "coverage@1", margin=0.2).table.iloc[0]
-    replicates = [ev._replicates(ev._row_of("coverage@1")) for ev in pair.values()]
+    replicates = [ev._part.replicates(ev._part.row_of("coverage@1")) for ev in pair.values()]
     error = (replicates[0] - replicates[1]).std(ddof=1)
     p = stats.t(len(replicates[0]) - 1, scale=error).sf(0.2 - abs(row["difference"]))
     assert row["p_equivalent"] == pytest.approx(p, rel=1e-9)

@@ -120,7 +120,7 @@ def test_losers_by_segment_and_activity(models):
     bands = poor.losers(good, "ndcg@10", by="activity").set_index("segment")
     expected = good.by("activity").xs("ndcg@10", level="metric")["n_users"]
     assert bands["n_users"].to_dict() == expected.to_dict()
-    without = se.evaluate(poor.rankings, poor._measured.aligned.relevance, "ndcg@10")
+    without = se.evaluate(poor.rankings, poor._block.aligned.relevance, "ndcg@10")
     with raises(InvalidMetricError):
         without.losers(without, "ndcg@10", by="activity")
 

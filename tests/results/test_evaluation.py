@@ -11,8 +11,8 @@ from raising import raises
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidMetricError
-from sparse_eval.results.details import SCHEMA
 from sparse_eval.results.evaluation import _INSTEAD
+from sparse_eval.results.record import SCHEMA
 
 
 @pytest.fixture(scope="module")

@@ -85,7 +85,7 @@ def test_intervals_are_those_of_a_plain_jackknife(name, labels):
     number, counted = plain(name)
     assert ev[name] == pytest.approx(number(range(len(counted))), rel=1e-12)
     expected, error = jackknife(number, [labels[row] for row in counted])
-    assert ev._replicates(ev._row_of(name)) == pytest.approx(expected, rel=1e-9)
+    assert ev._part.replicates(ev._part.row_of(name)) == pytest.approx(expected, rel=1e-9)
     # Around their own mean, which is not quite the number where groups are of unequal sizes.
     assert expected.std(ddof=1) == pytest.approx(error, rel=0.01)
     row = ev.summary(0.9).loc[name]
@@ -140,7 +140,7 @@ def test_merged_users_are_compared_with_labelled_ones():
 def test_too_few_users_have_no_interval():
     few = some(8)
     for ev in (few, without_values(few)):
-        assert ev._replicates(ev._row_of("coverage@2")).shape == (0,)
+        assert ev._part.replicates(ev._part.row_of("coverage@2")).shape == (0,)
         row = ev.summary().loc["coverage@2"]
         assert row["interval"] == "none"
         assert row[["ci_low", "ci_high"]].isna().all()

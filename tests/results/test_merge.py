@@ -15,7 +15,8 @@ from scipy.sparse import csr_matrix
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.inputs.axes import Axis
-from sparse_eval.results.parts import CandidateCounts, Retrieval, SeenCounts, merge_parts
+from sparse_eval.results.counts import CandidateCounts, Retrieval, SeenCounts
+from sparse_eval.results.partial_results import merge_parts
 
 
 @pytest.mark.long
@@ -77,7 +78,7 @@ def test_says_what_differs():
     novel = {"metrics": ["novelty@3"]}
     graded = se.Relevance.from_csr(csr_matrix([[3]]), users=[99])
     wide = replace(
-        some(first=10)._measured.aligned.relevance, shape=(10, 20), users=Axis.of(range(10, 20))
+        some(first=10)._block.aligned.relevance, shape=(10, 20), users=Axis.of(range(10, 20))
     )
     for ours, other in (
         (one, some(first=10, metrics=MIXED[::-1])),

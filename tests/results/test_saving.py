@@ -33,7 +33,7 @@ from sparse_eval.core.exact_sums import Moments
 from sparse_eval.errors import InvalidDataError, InvalidFileError
 from sparse_eval.metrics import REGISTRY
 from sparse_eval.metrics.random_baseline import Expectation
-from sparse_eval.results.parts import Retrieval
+from sparse_eval.results.counts import Retrieval
 from sparse_eval.results.saving import _TYPES, _digest, remove_saved
 
 NAMES = ["ndcg@5", "mean_rank", "coverage@5", "recall(average=micro)@5"]
@@ -83,9 +83,9 @@ def test_every_kind_comes_back_with_the_same_bits(kind, tmp_path):
     same_everything(ev, saved(found, tmp_path / "b"))
     assert found.to_dict() == ev.to_dict()
     assert found.merge().mean() == ev.mean()
-    if found._has_values:
+    if found._part.values is not None:
         assert (se.compare({"a": found, "b": ev}).table["difference"].dropna() == 0).all()
-    kept = {"per_user.parquet"} if found._has_values else set()
+    kept = {"per_user.parquet"} if found._part.values is not None else set()
     assert content_of(tmp_path / "a").keys() == kept | FILES
     assert content_of(tmp_path / "a") == content_of(tmp_path / "b")
 
@@ -105,7 +105,7 @@ def test_rare_values_come_back(tmp_path):
         ),
     ):
         expected = replace(part, **changed)
-        found = saved(se.Evaluation(ev.request, parts=[expected]), tmp_path)._part
+        found = saved(se.Evaluation(expected), tmp_path)._part
         assert found.equals(expected)
         assert repr(found.moments) == repr(expected.moments)
 
@@ -124,8 +124,8 @@ def test_any_values_and_labels_come_back(values, data, labels):
     columns = np.array([values] * len(part_of(ev).values.columns))
     part = replace(part_of(ev), values=replace(part_of(ev).values, columns=columns))
     with tempfile.TemporaryDirectory() as folder:
-        found = saved(se.Evaluation(ev.request, parts=[part]), folder)
-    assert list(found._all_users) == part.values.user_ids.tolist()
+        found = saved(se.Evaluation(part), folder)
+    assert list(found._values.users) == part.values.user_ids.tolist()
     assert np.array_equal(np.isnan(found._values.columns), np.isnan(columns))
     known = ~np.isnan(columns)
     assert found._values.columns[known].tobytes() == columns[known].tobytes()
@@ -214,7 +214,7 @@ def test_other_tools_read_the_numbers(tmp_path):
     for name, one in {"": ev, **ev.baselines}.items():
         assert frame.loc[name, "value"].to_dict() == one.mean()
         assert frame.loc[name, "n_users"].tolist() == [
-            one._count(row) for row in range(len(one.names))
+            one._part.count(row) for row in range(len(one.names))
         ]
         assert frame.loc[name, "random"].tolist() == one.summary()["random"].tolist()
 

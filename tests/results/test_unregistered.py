@@ -91,7 +91,7 @@ def test_values_of_users_are_merged_without_the_formula(tmp_path):
     forget()
     found = se.Evaluation.load(folders[1]).merge(se.Evaluation.load(folders[0]))
     for name in names:
-        if merged._is_per_user(name):
+        if merged._part.traits_of(name).per_user:
             assert found[name] == numbers[name]
         else:
             with raises(InvalidMetricError):

@@ -2,46 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..core.arrays import describe
-from ..core.formatting import escaped
 from ..errors import InvalidDataError
 from ..metrics import parse_metrics
-from .scores import Scores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ..core.types import Integers
     from ..inputs.axes import Axis
     from ..metrics import Metric
-
-
-def named_evaluations(evaluations: Any, least: int = 1) -> dict[str, Any]:
-    """Return evaluations with their names as text.
-
-    Raises
-    ------
-    InvalidDataError
-        If they are too few, two have the same name, or one is something else.
-    """
-    if not isinstance(evaluations, Mapping) or len(evaluations) < least:
-        several = "two or more evaluations" if least > 1 else "one or more evaluations"
-        raise InvalidDataError(
-            f'give {several} by name: {{"als": ev, "bpr": other}}. A CrossValidation compares its '
-            "own models: cv.compare()"
-        )
-    named = {escaped(name): ev for name, ev in evaluations.items()}
-    if len(named) < len(evaluations):
-        raise InvalidDataError(f"two evaluations have the same name: {', '.join(named)}")
-    for name, ev in named.items():
-        if not isinstance(ev, Scores):
-            raise InvalidDataError(f"{name} is {describe(ev)}; expected what evaluate returns")
-    return named
+    from ..metrics.request import Request
+    from .partial_results import Part
 
 
 class SharedUsers(NamedTuple):
@@ -74,7 +49,7 @@ class SharedUsers(NamedTuple):
 
 
 def shared_metrics(
-    evaluations: Mapping[str, Any], metrics: str | Iterable[str] | None
+    requests: Mapping[str, Request], metrics: str | Iterable[str] | None
 ) -> tuple[list[str], list[str]]:
     """Return the metrics to compare, and a note about those that not all evaluations have.
 
@@ -83,9 +58,9 @@ def shared_metrics(
     InvalidDataError
         If there is none, or an evaluation lacks one that was named.
     """
-    every = dict.fromkeys(metric for ev in evaluations.values() for metric in ev.names)
+    every = dict.fromkeys(metric for request in requests.values() for metric in request.names)
     lacking = {
-        metric: [name for name, ev in evaluations.items() if metric not in ev.names]
+        metric: [name for name, request in requests.items() if metric not in request.names]
         for metric in every
     }
     if metrics is None:
@@ -94,11 +69,11 @@ def shared_metrics(
             f"{metric} (not in {', '.join(names)})" for metric, names in lacking.items() if names
         ]
     else:
-        chosen = list(dict.fromkeys(map(str, _spelt_as_evaluated(evaluations, metrics))))
+        chosen = list(dict.fromkeys(map(str, _spelt_as_evaluated(requests, metrics))))
         parts = []
     missing = [metric for metric in chosen if lacking.get(metric, True)]
     if missing or not chosen:
-        theirs = "; ".join(f"{name}: {', '.join(ev.names)}" for name, ev in evaluations.items())
+        theirs = "; ".join(f"{name}: {', '.join(one.names)}" for name, one in requests.items())
         raise InvalidDataError(
             f"not all evaluations have {', '.join(missing) or 'a metric'} ({theirs}); evaluate the "
             "same metrics for all, or choose shared metrics"
@@ -107,11 +82,11 @@ def shared_metrics(
 
 
 def _spelt_as_evaluated(
-    evaluations: Mapping[str, Any], metrics: str | Iterable[str]
+    requests: Mapping[str, Request], metrics: str | Iterable[str]
 ) -> Iterator[str | Metric]:
     """Yield the names as the evaluations print them, where they have them."""
-    evaluated = {name for ev in evaluations.values() for name in ev.names}
-    defaults = next(iter(evaluations.values())).request.convention.options
+    evaluated = {name for request in requests.values() for name in request.names}
+    defaults = next(iter(requests.values())).convention.options
     try:
         given: list[Any] = [metrics] if isinstance(metrics, str) else list(metrics)
     except TypeError:  # raised by parse_metrics
@@ -123,14 +98,14 @@ def _spelt_as_evaluated(
             yield from parse_metrics(metric, defaults)
 
 
-def check_alike(evaluations: Mapping[str, Any], metrics: Iterable[str]) -> None:
+def check_alike(parts: Mapping[str, Part], metrics: Iterable[str]) -> None:
     """Raise if evaluations follow different conventions, or weight hits of a metric differently."""
-    (first_name, first), *others = evaluations.items()
-    traits = [first.request.traits[first.names.index(metric)] for metric in metrics]
+    (first_name, first), *others = parts.items()
+    traits = map(first.traits_of, metrics)
     needs = sorted({one.weighted_by for one in traits if one.weighted_by is not None})
     ours = _options(first, needs)
-    for name, ev in others:
-        for option, b in _options(ev, needs).items():
+    for name, part in others:
+        for option, b in _options(part, needs).items():
             a = ours[option]
             if a != b:
                 raise InvalidDataError(
@@ -139,19 +114,19 @@ def check_alike(evaluations: Mapping[str, Any], metrics: Iterable[str]) -> None:
                 )
 
 
-def _options(ev: Any, needs: list[str]) -> dict[str, Any]:
+def _options(part: Part, needs: list[str]) -> dict[str, Any]:
     """Return the options that must be equal in compared evaluations."""
     return {
-        "convention": ev.request.convention.name,
-        "no_relevant": ev.request.no_relevant,
-        "without_list": ev.request.without_list,
-        "filter_seen": ev.request.seen == "exclude",
-        "candidates": ev._candidates and ev._candidates.kind,
-        **{f"propensities of {name}": ev._propensities.get(name) for name in needs},
+        "convention": part.request.convention.name,
+        "no_relevant": part.request.no_relevant,
+        "without_list": part.request.without_list,
+        "filter_seen": part.request.seen == "exclude",
+        "candidates": part.candidates and part.candidates.kind,
+        **{f"propensities of {name}": part.key["propensities"].get(name) for name in needs},
     }
 
 
-def shared_users(evaluations: Mapping[str, Any]) -> SharedUsers:
+def shared_users(parts: Mapping[str, Part]) -> SharedUsers:
     """Return the users that all evaluations have, matched by label, or by row without labels.
 
     Raises
@@ -160,14 +135,14 @@ def shared_users(evaluations: Mapping[str, Any]) -> SharedUsers:
         If there are fewer than two, or only some evaluations have labels. If shared users have
         different relevant items.
     """
-    names, scored = list(evaluations), list(evaluations.values())
-    unlabelled = [name for name, ev in evaluations.items() if ev._values.labels is None]
-    if unlabelled and any(not are_row_numbers(ev._values.labels) for ev in scored):
+    names, values = list(parts), [part.per_user for part in parts.values()]
+    unlabelled = [name for name, one in zip(names, values, strict=True) if one.labels is None]
+    if unlabelled and any(not are_row_numbers(one.labels) for one in values):
         raise InvalidDataError(
             f"{unlabelled[0]} has no labels for its users, but others have. Label all of them, "
             "with Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)"
         )
-    labels = [ev._evaluated_users for ev in scored]
+    labels = [one.evaluated_users for one in values]
     common = labels[0]
     for users in labels[1:]:
         if not users.equals(labels[0]):
@@ -175,10 +150,10 @@ def shared_users(evaluations: Mapping[str, Any]) -> SharedUsers:
     if len(common) < 2:
         raise InvalidDataError(f"users to compare: {len(common)}; a comparison needs two or more")
     rows: list[Integers] = []
-    for name, ev, users in zip(names, scored, labels, strict=True):
+    for name, one, users in zip(names, values, labels, strict=True):
         order = np.arange(len(users)) if users.equals(common) else users.locate(common)
-        rows.append(np.flatnonzero(ev._values.counted)[order])
-        same = scored[0]._values.fingerprints[rows[0]] == ev._values.fingerprints[rows[-1]]
+        rows.append(np.flatnonzero(one.counted)[order])
+        same = values[0].fingerprints[rows[0]] == one.fingerprints[rows[-1]]
         different = np.flatnonzero(~same)
         if len(different):
             raise InvalidDataError(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,60 +18,29 @@ from ..kernels.catalogue import count_seen
 from ..kernels.structures import Rows
 from ..metrics.measure import measure, value_of_lists
 from ..metrics.random_baseline import random_totals
+from .counts import CandidateCounts, FirstRanks, ListSums, SeenCounts, Span
 from .intervals import FEWEST_FOR_T, N_GROUPS
-from .parts import (
-    CandidateCounts,
-    FirstRanks,
-    ListSums,
-    Part,
-    SeenCounts,
-    Span,
-    UserValues,
-    list_key,
-    micro_average,
-)
+from .partial_results import Part, list_key, micro_average
+from .user_values import ARRAYS, UserValues
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers
     from ..inputs.axes import Axis
     from ..metrics.lists import Aligned
     from ..metrics.measure import MetricColumns
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
-    from .parts import ListKey, MergeKey, Ratios, Retrieval
-
-Value = TypeVar("Value")
-
-
-class _Lazy(Generic[Value]):
-    """Values of a block by position, each computed when it is first read.
-
-    The block keeps the values, but not this object, which refers to the block. The memory of a
-    cycle is free only after the next run of the garbage collector.
-    """
-
-    def __init__(self, compute: Callable[[Measured, int], Value], block: Measured) -> None:
-        self.compute, self.block = compute, block
-
-    def __getitem__(self, row: int) -> Value:
-        known, key = self.block._computed, (self.compute, row)
-        if key not in known:
-            known[key] = self.compute(self.block, row)
-        value: Value = known[key]
-        return value
+    from .counts import Retrieval
+    from .partial_results import ListKey, MergeKey, Ratios
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """A block of users: the values of every metric, and the lists that they were computed from.
+class Measured(Part):
+    """The part of a block whose lists are here: each sum is computed when it is first read.
 
-    It has the attributes of a `Part` and of its `UserValues`, computed when they are read.
+    Numbers about all users are computed from the lists, so that formulas can read all of them.
 
     Attributes
     ----------
-    request : Request
     aligned : Aligned
         The lists and relevant items of the users.
     numbers : MetricColumns
@@ -80,26 +49,33 @@ class Measured:
         Relevant items of each user.
     first_row : int
         The number of the first user, if users have no labels.
-    retrieval : Retrieval or None
-        How the rankings were made, if by a model.
     items_digest : str or None
         A digest of the catalogue's labels, where the block does not hold all of them.
-    has_hits : bool
-        Whether a list has a relevant item, as far as the cut-offs reach.
     """
 
-    request: Request
     aligned: Aligned
     numbers: MetricColumns
     n_relevant: Integers
-    first_row: int = 0
-    retrieval: Retrieval | None = None
-    items_digest: str | None = None
-    has_hits: bool = True
-    _counted: dict[tuple[bool, bool], Booleans] = field(default_factory=dict)
-    _computed: dict[tuple[Callable[..., Any], int], Any] = field(default_factory=dict)
+    first_row: int
+    items_digest: str | None
+    _counted: dict[tuple[bool, bool], Booleans]
 
-    random: ClassVar[RandomTotals | None] = None
+    def __init__(
+        self,
+        request: Request,
+        aligned: Aligned,
+        numbers: MetricColumns,
+        n_relevant: Integers,
+        first_row: int,
+        retrieval: Retrieval | None,
+        items_digest: str | None,
+        has_hits: bool,
+    ) -> None:
+        vars(self).update(
+            request=request, aligned=aligned, numbers=numbers, n_relevant=n_relevant,
+            first_row=first_row, retrieval=retrieval, items_digest=items_digest, has_hits=has_hits,
+            saved={}, _counted={},
+        )  # fmt: skip
 
     @classmethod
     def compute(
@@ -163,55 +139,175 @@ class Measured:
             return plan.number_of(mean) if plan.is_micro else mean
         return value_of_lists(plan, self.aligned.lists(plan.metric.k, users))
 
-    @cached_property
-    def overall(self) -> dict[int, float]:
-        """The numbers about all users that are not means, by the position of their metric."""
-        numbers = {}
-        for row, plan in enumerate(self.request.plans):
-            if not plan.per_user:
-                numbers[row] = self.value_over(row, self.users_of(row))
-        return numbers
+    def random_totals(self, *, all_users: bool, drawn: bool = True) -> RandomTotals:
+        """Return the random baseline of every metric, see `random_totals`."""
+        users = [self.users_of(row) for row in range(len(self.request.plans))]
+        keys = self.user_hashes if drawn else None
+        return random_totals(self.aligned, self.request.plans, users, keys, all_users=all_users)
 
-    def number(self, _: Request, row: int, left_out: int | None = None) -> float:
-        """Return a number about all users, or without the users of one group."""
+    @cached_property
+    def counted(self) -> Booleans:
+        """Whether each user counts in the means."""
+        return self.counts()
+
+    @property
+    def labels(self) -> Axis | None:
+        """The users' labels, None if they are row numbers."""
+        return self.aligned.relevance.users
+
+    @cached_property
+    def user_ids(self) -> AnyArray:
+        """Labels or row numbers, in an array of int64 or of text."""
+        if self.labels is not None:
+            return self.labels.to_numpy()
+        return np.arange(self.first_row, self.first_row + len(self.n_relevant))
+
+    @cached_property
+    def user_hashes(self) -> Hashes:
+        """A hash of each user's label or row number, the same wherever it is evaluated."""
+        return hash_labels(self.user_ids)
+
+    @cached_property
+    def groups(self) -> Integers:
+        """The group of each user, for the jackknife."""
+        return (self.user_hashes % np.uint64(N_GROUPS)).astype(np.int64)
+
+    @cached_property
+    def candidate_hashes(self) -> Hashes | None:
+        """A hash of each user's candidates, None if they are the whole catalogue."""
+        if self.request.judged_only:  # whose numbers may be other ones in every block
+            return self.relevance_hashes
+        candidates, labels = self.aligned.side_data.candidates, self.aligned.relevance.items_index
+        if candidates is None:
+            return None
+        if labels is not None and len(labels) < candidates.shape[1]:
+            labels = candidates.items_index
+        return candidates.fingerprints(self.aligned.n_users, labels)
+
+    @cached_property
+    def relevance_hashes(self) -> Hashes:
+        """A hash of each user's judged items and their gains."""
+        relevance = self.aligned.relevance
+        items, labels = relevance.items, relevance.items_index
+        keys = None if labels is None else labels.item_keys
+        return fingerprints(relevance.indptr, items, relevance.gains, keys)
+
+    def computed(self, *, per_user: bool = True) -> Part:
+        """Return the part without lists, and without the users' values unless `per_user`."""
+        known = {one.name: getattr(self, one.name) for one in fields(Part) if one.name != "values"}
+        if not per_user:
+            return Part(**known)
+        return Part(**known, values=UserValues(*(getattr(self.values, name) for name in ARRAYS)))
+
+    def overall(self, row: int, left_out: int | None = None) -> float:
+        """Compute a number about all users, or about all but those of a group."""
         if left_out is None:
-            return self.overall[row]
+            return self.known_overall[row]
         if self.request.plans[row].is_micro:
             return micro_average(self.request.plans[row], self.ratios[row], left_out)
         users = self.users_of(row)
         users = users[self.groups[users] != left_out]
         return self.value_over(row, users) if len(users) else math.nan
 
-    def group_sizes(self, _: Request, row: int) -> Integers:
+    @cached_property
+    def known_overall(self) -> dict[int, float]:
+        """The numbers about all users that are not means, by the position of their metric."""
+        return {
+            row: self.value_over(row, self.users_of(row))
+            for row, plan in enumerate(self.request.plans)
+            if not plan.per_user
+        }
+
+    def group_sizes(self, row: int) -> Integers:
         """Return the number of users that count in each group of the jackknife."""
         return np.bincount(self.groups[self.users_of(row)], minlength=N_GROUPS)
 
-    # The attributes of a `Part`.
+    @property
+    def n_users(self) -> int:
+        """The number of users, whether or not they count."""
+        return len(self.n_relevant)
 
     @property
-    def moments(self) -> _Lazy[Moments]:
-        """The sums of the values of each metric, empty if it has none."""
-        return _Lazy(_moments, self)
+    def values(self) -> UserValues:
+        """The values of the users."""
+        return _BlockValues(self)  # not kept, since it refers to the block
 
-    @property
-    def samples(self) -> _Lazy[Floats | None]:
-        """The values of each metric while they are too few for an interval from their sums."""
-        return _Lazy(_sample, self)
-
-    @property
-    def ratios(self) -> _Lazy[Ratios]:
-        """The sums of each micro average."""
-        return _Lazy(_ratios, self)
+    @cached_property
+    def fingerprints(self) -> Hashes:
+        """A hash of each user's relevant items and their gains, and of candidates if given."""
+        hashes = self.candidate_hashes
+        if hashes is None or self.request.judged_only:
+            return self.relevance_hashes
+        return splitmix64(self.relevance_hashes ^ splitmix64(hashes))
 
     @cached_property
     def n_counted(self) -> int:
         """The number of users that count in the means."""
         return int(np.count_nonzero(self.counted))
 
-    @property
+    @cached_property
     def n_without_list(self) -> int:
         """The number of users with relevant items and no list."""
         return int(np.count_nonzero((self.n_relevant > 0) & ~self.aligned.has_list))
+
+    @cached_property
+    def moments(self) -> tuple[Moments, ...]:
+        """The sums of the values of each metric, empty if it has none."""
+        return tuple(
+            self.numbers.moments(row, self.users_of(row), squares=True)
+            if plan.per_user
+            else Moments()
+            for row, plan in enumerate(self.request.plans)
+        )
+
+    @cached_property
+    def samples(self) -> tuple[Floats | None, ...]:
+        """The values of each metric while they are too few for an interval from their sums."""
+        samples = []
+        for row, plan in enumerate(self.request.plans):
+            users = self.users_of(row) if plan.per_user else slice(0)
+            values = self.numbers.values[row, users]
+            samples.append(values if len(values) < FEWEST_FOR_T else None)
+        return tuple(samples)
+
+    @cached_property
+    def ratios(self) -> dict[int, Ratios]:
+        """The sums of each micro average."""
+        return {
+            row: tuple(
+                (self.numbers.moments(row, group), Moments.of(below[group], squares=False))
+                for group in self._members(row)
+            )
+            for row, below in self.numbers.denominators.items()
+        }
+
+    @cached_property
+    def lists(self) -> dict[ListKey, ListSums]:
+        """The sums behind the metrics of all lists."""
+        sums: dict[ListKey, ListSums] = {}
+        for row, plan in enumerate(self.request.plans):
+            key = list_key(self.request, row)
+            if not plan.definition.per_user and key not in sums:
+                sums[key] = self._list_sums(row)
+        return sums
+
+    def _list_sums(self, row: int) -> ListSums:
+        """Return the sums behind the metrics of all lists, for each group of users."""
+        plan = self.request.plans[row]
+        n_users, n_listed, sums = [], [], []
+        for members in self._members(row):
+            lists = self.aligned.lists(plan.metric.k, members)
+            n_users.append(lists.n_users)
+            n_listed.append(lists.n_listed)
+            is_combined = plan.definition.formula.combine is not None
+            sums.append(plan.compute(lists) if is_combined else lists.item_counts)
+        return ListSums(np.array(n_users), np.array(n_listed), np.stack(sums))
+
+    def _members(self, row: int) -> list[Integers]:
+        """Return the rows of the users that count for a plan, by group of the jackknife."""
+        users = self.users_of(row)
+        groups = self.groups[users]
+        return [users[groups == group] for group in range(N_GROUPS)]
 
     @cached_property
     def seen(self) -> SeenCounts | None:
@@ -258,7 +354,7 @@ class Measured:
         aligned, candidates = self.aligned, self.aligned.side_data.candidates
         if candidates is None:
             return None
-        hashes = self._candidate_hashes
+        hashes = self.candidate_hashes
         assert hashes is not None  # noqa: S101 - there are candidates
         relevance, rankings = aligned.relevance, aligned.rankings
         is_relevant = relevance.gains > 0
@@ -274,7 +370,7 @@ class Measured:
             int(splitmix64(self.user_hashes ^ hashes).sum(dtype=np.uint64)),
         )
 
-    @property
+    @cached_property
     def span(self) -> Span:
         """The range, number and hash of its users."""
         users = self.user_ids
@@ -312,146 +408,31 @@ class Measured:
             "candidates": side_data.candidates and side_data.candidates.kind,
         }
 
-    def part(self, *, per_user: bool) -> Part:
-        """Return the part that is sent and merged, with the users' values if `per_user`."""
-        plans = self.request.plans
-        rows = range(len(plans))
-        lists: dict[ListKey, ListSums] = {}
-        for row, plan in enumerate(plans):
-            key = list_key(self.request, row)
-            if not plan.definition.per_user and key not in lists:
-                lists[key] = _list_sums(self, row)
-        values = None
-        if per_user:
-            values = UserValues(
-                self.user_ids, self.counted, self.n_relevant, self.fingerprints, self.columns
-            )
-        counts = ("key", "span", "n_counted", "n_without_list", "retrieval", "seen", "has_hits")
-        return Part(
-            moments=tuple(self.moments[row] for row in rows),
-            samples=tuple(self.samples[row] for row in rows),
-            ratios={row: self.ratios[row] for row in rows if plans[row].is_micro},
-            lists=lists,
-            values=values,
-            **{name: getattr(self, name) for name in (*counts, "candidates", "first_ranks")},
-        )
 
-    def random_totals(self, *, all_users: bool, drawn: bool = True) -> RandomTotals:
-        """Return the random baseline of every metric, see `random_totals`."""
-        users = [self.users_of(row) for row in range(len(self.request.plans))]
-        keys = self.user_hashes if drawn else None
-        return random_totals(self.aligned, self.request.plans, users, keys, all_users=all_users)
+class _BlockValues(UserValues):
+    """The values of the users of a block, of which some are computed when they are read."""
 
-    # The attributes of `UserValues`.
+    block: Measured
+
+    def __init__(self, block: Measured) -> None:
+        training = block.aligned.side_data.training
+        n_seen = None if training is None else training.user_counts[: len(block.n_relevant)]
+        vars(self).update(block=block, counted=block.counted, n_relevant=block.n_relevant)
+        vars(self).update(labels=block.labels, n_seen=n_seen)
 
     @property
-    def values(self) -> Measured:
-        """The values of each user."""
-        return self
+    def user_ids(self) -> AnyArray:
+        """Labels or row numbers, in an array of int64 or of text."""
+        return self.block.user_ids
 
-    @cached_property
-    def counted(self) -> Booleans:
-        """Whether each user counts in the means."""
-        return self.counts()
+    @property
+    def fingerprints(self) -> Hashes:
+        """A hash of each user's relevant items and their gains, and of candidates if given."""
+        return self.block.fingerprints
 
     @property
     def columns(self) -> Floats:
         """The rows of the metrics that have a value for each user."""
-        rows = [row for row, plan in enumerate(self.request.plans) if plan.per_user]
-        values = self.numbers.values
+        rows = [row for row, plan in enumerate(self.block.request.plans) if plan.per_user]
+        values = self.block.numbers.values
         return values if len(rows) == len(values) else values[rows]
-
-    @property
-    def n_seen(self) -> Integers | None:
-        """The number of training items of each user, None without train."""
-        training = self.aligned.side_data.training
-        return None if training is None else training.user_counts[: len(self.n_relevant)]
-
-    @property
-    def labels(self) -> Axis | None:
-        """The users' labels, None if they are row numbers."""
-        return self.aligned.relevance.users
-
-    @cached_property
-    def user_ids(self) -> AnyArray:
-        """Labels or row numbers, in an array of int64 or of text."""
-        if self.labels is not None:
-            return self.labels.to_numpy()
-        return np.arange(self.first_row, self.first_row + len(self.n_relevant))
-
-    @cached_property
-    def user_hashes(self) -> Hashes:
-        """A hash of each user's label or row number, the same wherever it is evaluated."""
-        return hash_labels(self.user_ids)
-
-    @cached_property
-    def groups(self) -> Integers:
-        """The group of each user, for the jackknife."""
-        return (self.user_hashes % np.uint64(N_GROUPS)).astype(np.int64)
-
-    @cached_property
-    def fingerprints(self) -> Hashes:
-        """A hash of each user's relevant items and their gains, and of candidates if given."""
-        hashes = self._candidate_hashes
-        if hashes is None or self.request.judged_only:
-            return self._relevance_hashes
-        return splitmix64(self._relevance_hashes ^ splitmix64(hashes))
-
-    @cached_property
-    def _candidate_hashes(self) -> Hashes | None:
-        if self.request.judged_only:  # whose numbers may be other ones in every block
-            return self._relevance_hashes
-        candidates, labels = self.aligned.side_data.candidates, self.aligned.relevance.items_index
-        if candidates is None:
-            return None
-        if labels is not None and len(labels) < candidates.shape[1]:
-            labels = candidates.items_index
-        return candidates.fingerprints(self.aligned.n_users, labels)
-
-    @cached_property
-    def _relevance_hashes(self) -> Hashes:
-        """A hash of each user's judged items and their gains."""
-        relevance = self.aligned.relevance
-        items, labels = relevance.items, relevance.items_index
-        keys = None if labels is None else labels.item_keys
-        return fingerprints(relevance.indptr, items, relevance.gains, keys)
-
-
-def _moments(block: Measured, row: int) -> Moments:
-    if not block.request.plans[row].per_user:
-        return Moments()
-    return block.numbers.moments(row, block.users_of(row), squares=True)
-
-
-def _sample(block: Measured, row: int) -> Floats | None:
-    users = block.users_of(row) if block.request.plans[row].per_user else slice(0)
-    values = block.numbers.values[row, users]
-    return values if len(values) < FEWEST_FOR_T else None
-
-
-def _members(block: Measured, row: int) -> list[Integers]:
-    """Return the rows of the users that count for a plan, by group of the jackknife."""
-    users = block.users_of(row)
-    groups = block.groups[users]
-    return [users[groups == group] for group in range(N_GROUPS)]
-
-
-def _ratios(block: Measured, row: int) -> Ratios:
-    below = block.numbers.denominators[row]
-    return tuple(
-        (block.numbers.moments(row, group), Moments.of(below[group], squares=False))
-        for group in _members(block, row)
-    )
-
-
-def _list_sums(block: Measured, row: int) -> ListSums:
-    """Return the sums behind the metrics of all lists, for each group of users."""
-    plan = block.request.plans[row]
-    n_users, n_listed, sums = [], [], []
-    for members in _members(block, row):
-        lists = block.aligned.lists(plan.metric.k, members)
-        n_users.append(lists.n_users)
-        n_listed.append(lists.n_listed)
-        is_combined = plan.definition.formula.combine is not None
-        sums.append(plan.compute(lists) if is_combined else lists.item_counts)
-    return ListSums(np.array(n_users), np.array(n_listed), np.stack(sums))

@@ -63,7 +63,7 @@ def test_by_activity_and_popularity(case):
     table = se.compare_lists(approximate, exact, k=10, train=holdout.train)
     pairs = list(zip(top(approximate, 10), top(exact, 10), strict=True))
     users = pd.Series(np.diff(holdout.train.indptr), holdout.users)
-    seen = users.reindex(exact._all_users.index).to_numpy()
+    seen = users.reindex(exact._values.users.index).to_numpy()
     counts = np.bincount(holdout.train.indices, minlength=120)
     for by, unit in (("activity", " items"), ("popularity", " users")):
         bands = table.loc[by].xs("recall@10", level="metric")

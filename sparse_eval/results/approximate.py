@@ -9,15 +9,21 @@ import numpy as np
 
 from ..core.arguments import check_fraction, check_whole
 from ..core.exact_sums import Moments
+from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError
+from ..inputs.data import Data
+from ..inputs.labelled import check_part
+from ..inputs.paths import read_truth
 from ..inputs.relevance import Relevance
-from ..metrics.request import Protocol
-from ..results import Evaluation
-from ..results.distribution import activity_of, paired
-from ..results.intervals import LEVEL, interval_around, interval_of_mean, interval_of_moments
-from ..results.overlap import complete_lists, rbo
-from ..results.shared import shared_metrics
-from .evaluate import evaluate
+from ..metrics.lists import Aligned
+from ..metrics.request import Protocol, Request
+from .distribution import activity_of, paired
+from .evaluation import Evaluation
+from .intervals import LEVEL, interval_around, interval_of_mean, interval_of_moments
+from .matching import shared_metrics
+from .measured_block import Measured
+from .overlap import complete_lists, rbo
+from .segments import break_down
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,7 +42,7 @@ def compare_lists(
     exact: Rankings | Evaluation,
     k: int | Iterable[int] | None = None,
     *,
-    train: Relevance | SparseInput | PathLike | None = None,
+    train: Relevance | Holdout | SparseInput | PathLike | None = None,
     level: float = LEVEL,
 ) -> pd.DataFrame:
     """Compare the lists of an approximate index with the exact lists of the same model.
@@ -49,7 +55,7 @@ def compare_lists(
     k : int or iterable of int, optional
         Where to compute the recall of the index; by default at 1, 10 and 100, as far as the lists
         reach.
-    train : sparse matrix, Interactions, frame, Relevance or path, optional
+    train : sparse matrix, Interactions, Holdout, frame, Relevance or path, optional
         The training data, which divide users by activity and items by popularity.
     level : float
         Of the intervals, between 0 and 1.
@@ -121,31 +127,37 @@ def compare_lists(
             f"{max(cutoffs, default=1)}; make longer lists, as ndcg@{max(cutoffs, default=1)} does",
             argument="k",
         )
-    seen_too = isinstance(exact, Evaluation) and exact.request.seen == "allow"
-    evs = []
-    for cutoff in cutoffs:
-        top = truth.head(cutoff)
-        held = Relevance.from_csr(top.to_positions(), users=top.users, items=top.items_index)
-        recall = Protocol([f"recall@{cutoff}"], filter_seen=not seen_too)
-        evs.append(evaluate(lists, held, recall, train=train, keep="lists", progress=False))
-    values: dict[str, Any] = {ev.names[0]: ev.per_user[ev.names[0]] for ev in evs}
+    inputs: dict[str, Any] = {}
+    if train is not None:
+        inputs["train"] = read_truth(train.seen if isinstance(train, Holdout) else train)
+        check_part(inputs["train"])
+    filters_seen = not (isinstance(exact, Evaluation) and exact.request.seen == "allow")
+    parts = [_recall(lists, truth.head(cutoff), cutoff, inputs, filters_seen) for cutoff in cutoffs]
+    users = parts[0].per_user.users.index
+    values = {
+        name: pd.Series(part.values_of(name), users)
+        for part in parts
+        for name in part.request.names
+    }
     values["rbo"] = rbo(approximate, exact)
     if isinstance(approximate, Evaluation) and isinstance(exact, Evaluation):
-        both = {"exact": exact, "approximate": approximate}
-        for name in filter(exact._is_per_user, shared_metrics(both, None)[0]):
-            losses, _, users = paired(exact, approximate, name)
-            sign = 1 if exact._higher_is_better(name) else -1
-            values[f"loss of {name}"] = pd.Series(sign * losses, users.index)
-    everybody = evs[0]._evaluated_users.index
+        both = {"exact": exact.request, "approximate": approximate.request}
+        for name in shared_metrics(both, None)[0]:
+            traits = exact._part.traits_of(name)
+            if traits.per_user:
+                losses, _, shared = paired(exact._part, approximate._part, name)
+                sign = 1 if traits.higher_is_better else -1
+                values[f"loss of {name}"] = pd.Series(sign * losses, shared.index)
+    everybody = parts[0].per_user.evaluated_users.index
     table = pd.DataFrame({name: column.reindex(everybody) for name, column in values.items()})
-    parts = [("all", "all", table)]
+    groups = [("all", "all", table)]
     if train is not None:
-        bands = activity_of(evs[0], np.flatnonzero(evs[0]._values.counted))
+        bands = activity_of(parts[0], np.flatnonzero(parts[0].per_user.counted))
         for code, band in enumerate(bands.names):
-            parts.append(("activity", band, table[bands.codes == code]))
+            groups.append(("activity", band, table[bands.codes == code]))
     rows: dict[tuple[str, str, str], tuple[Any, ...]] = {}
-    for by, group, part in parts:
-        for title, column in part.items():
+    for by, group, members in groups:
+        for title, column in members.items():
             defined = column.dropna().to_numpy()
             moments = Moments.of(defined)
             is_loss = str(title).startswith("loss")
@@ -156,11 +168,26 @@ def compare_lists(
                 interval = interval.within(moments.mean, (0.0, 1.0))  # of recall and rbo
             if moments.n:
                 rows[by, group, str(title)] = (moments.mean, *interval[:2], moments.n)
-    for ev in evs if train is not None else ():
-        for row in ev.by("popularity").reset_index().to_dict("records"):
+    for part in parts if train is not None else ():
+        for row in break_down(part, "popularity").reset_index().to_dict("records"):
             mean, n = row["mean"], row["n_users"]
             interval = interval_around(mean, row["std"] / math.sqrt(n), n - 1, level, "t")
             interval = interval.within(mean, (0.0, 1.0))
             rows["popularity", row["group"], row["metric"]] = (mean, *interval[:2], n)
     index = pd.MultiIndex.from_tuples(list(rows), names=["by", "group", "metric"])
     return pd.DataFrame(list(rows.values()), index, ["mean", "ci_low", "ci_high", "n_users"])
+
+
+def _recall(
+    lists: Rankings, top: Rankings, cutoff: int, inputs: dict[str, Any], filters_seen: bool
+) -> Measured:
+    """Return the recall of the first items of exact lists, with the lists behind it."""
+    protocol = Protocol([f"recall@{cutoff}"], filter_seen=filters_seen)
+    request = Request.parse(protocol, inputs)
+    held = Relevance.from_csr(top.to_positions(), users=top.users, items=top.items_index)
+    data = Data.of_lists(lists, held, inputs, whole=True)
+    side_data: Any = data.side_data
+    if not filters_seen:
+        side_data = side_data.allowing_seen()
+    aligned = Aligned.in_label_order(data.rankings, data.relevance, side_data, request.convention)
+    return Measured.compute(request, aligned)
