@@ -288,8 +288,8 @@ class TrainingStopped(Exception):  # noqa: N818 - nothing went wrong
     """Raised to end a training whose monitored metric no longer improves.
 
     The model has its best factors then. `EvaluationCallback.fit`, `train_als` and `train_model`
-    catch it and return. The ``fit`` of implicit's models cannot end its loop in another way, so
-    that it passes the exception on to you.
+    catch it and return. The ``fit`` of implicit's models cannot end its loop in another way, so it
+    passes the exception on to you.
 
     See Also
     --------
