@@ -59,6 +59,12 @@ class File:
             return pa.OSFile(os.fsencode(self.path), "rb")
         return self.system.open_input_file(self.path)
 
+    def stream(self) -> Any:
+        """Open it to be read from its start to its end, decompressed."""
+        import pyarrow as pa
+
+        return pa.input_stream(self.open(), compression=self.compression)
+
     @property
     def format(self) -> str | None:
         """The format of a table by the name of the file, None if it is another one."""
@@ -242,9 +248,7 @@ def read_lines(path: PathLike, encoding: str = "utf-8-sig") -> pa.Array:
 
     path = as_input(path)
     with naming(path):
-        file = File(str(path), None, path)
-        data = pa.input_stream(file.open(), compression=file.compression).read()
-        text = data.decode(encoding)
+        text = File(str(path), None, path).stream().read().decode(encoding)
         if not text.strip():
             raise InvalidFileError("the file is empty", path)
         text = text.replace("\r\n", "\n").replace("\r", "\n")

@@ -54,6 +54,9 @@ class ArrowStream(Protocol):
 #: The frames that functions accept.
 Frame: TypeAlias = "pd.DataFrame | ArrowStream | Sequence[Mapping[str, Any]]"
 
+#: Rows of Arrow.
+ArrowRows: TypeAlias = "pa.RecordBatch | pa.Table"
+
 #: Arrow arrays by role, all of one length.
 Batch: TypeAlias = "dict[str, Any]"
 
@@ -90,8 +93,8 @@ class Part:
     names : sequence of hashable
     schema : pyarrow.Schema
         The columns and their types; not of frames of pandas.
-    where : Path, str or None
-        The file, as messages name it.
+    file : File or None
+        None for a frame.
     keys : mapping of str to str
         The columns in the path of the file (``year=2024/a.csv``), and the value of each.
     is_text : bool
@@ -106,22 +109,27 @@ class Part:
 
     names: Sequence[Hashable]
     schema: Any
-    where: Any = None
     is_text = False
     n_skipped = 0
     levels: Sequence[Hashable] = ()
     hint = ""
 
-    def __init__(self) -> None:
+    def __init__(self, file: File | None = None) -> None:
+        self.file: Any = file
         self.keys: dict[str, str] = {}
+
+    @property
+    def where(self) -> Path | str | None:
+        """The file, as messages name it."""
+        return None if self.file is None else self.file.where
 
     def type_of(self, name: Hashable) -> Any:
         """Return the Arrow type of the only column of a name, None if there is no single one."""
         number = self.schema.get_field_index(name)
         return None if number < 0 else self.schema.field(number).type
 
-    def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
-        """Yield the rows of some columns."""
+    def read(self, fields: Sequence[Field]) -> Iterator[ArrowRows]:
+        """Yield all rows, with the columns of the fields in their order."""
         raise NotImplementedError
 
     def batches(self, fields: Sequence[Field]) -> Iterator[Batch]:
@@ -132,15 +140,15 @@ class Part:
         # If all columns are in the path, any column of the file has the number of rows.
         counted = stored or [Field("", name, "text") for name in self.names[:1]]
         with naming(self.where):
-            for batch in self.read(counted):
-                n = len(batch[counted[0].role])
-                batch.pop("", None)
+            for rows in self.read(counted):
+                if not len(rows):
+                    continue
+                batch = dict(zip((field.role for field in stored), rows.columns, strict=False))
                 for field in set(fields).difference(stored):
                     text = self.keys[str(field.column)]
                     value = pa.scalar(None if text == _NO_KEY else text, pa.string())
-                    batch[field.role] = pa.repeat(value, n)
-                if n:
-                    yield batch
+                    batch[field.role] = pa.repeat(value, len(rows))
+                yield batch
 
 
 class ArrowPart(Part):
@@ -151,12 +159,12 @@ class ArrowPart(Part):
         self.schema, self.reader, self.is_once = reader.schema, reader, is_once
         self.names = self.schema.names
 
-    def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
+    def read(self, fields: Sequence[Field]) -> Iterator[ArrowRows]:
         """Yield the batches of the stream."""
         n_rows = 0
         for rows in self.reader:
             n_rows += len(rows)
-            yield {field.role: rows.column(field.column) for field in fields}
+            yield rows.select(_names(fields))
         if not n_rows and self.is_once:
             raise InvalidDataError(
                 "the reader has no rows. A reader can be read only once: create it again, or read "
@@ -181,9 +189,12 @@ class PandasPart(Part):
             return self._column(self.names.index(name)).type
         return None
 
-    def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
+    def read(self, fields: Sequence[Field]) -> Iterator[ArrowRows]:
         """Yield all rows."""
-        yield {field.role: self._column(self.names.index(field.column)) for field in fields}
+        import pyarrow as pa
+
+        columns = [self._column(self.names.index(field.column)) for field in fields]
+        yield pa.table(columns, [field.role for field in fields])
 
     def _column(self, number: int) -> Any:
         import pyarrow as pa
@@ -210,18 +221,21 @@ class ParquetPart(Part):
     """A file of Parquet, whose text is read as the codes that the file has for it."""
 
     def __init__(self, file: File) -> None:
-        super().__init__()
-        self.file, self.where = file, file.where
+        super().__init__(file)
         with naming(file.where):
             opened = open_parquet(file)
         self.metadata, self.schema = opened.metadata, opened.schema_arrow
         self.names = self.schema.names
 
-    def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
+    def read(self, fields: Sequence[Field]) -> Iterator[ArrowRows]:
         """Yield batches of the row groups."""
-        names = list(dict.fromkeys(str(field.column) for field in fields))
-        for rows in read_parquet_rows(self.file, names):
-            yield {field.role: rows.column(field.column) for field in fields}
+        names = _names(fields)
+        return (rows.select(names) for rows in read_parquet_rows(self.file, names))
+
+
+def _names(fields: Sequence[Field]) -> list[str]:
+    """Return the columns of some fields."""
+    return [str(field.column) for field in fields]
 
 
 def open_parquet(file: File, coded: Collection[Hashable] = ()) -> Any:
@@ -287,28 +301,24 @@ class IpcPart(Part):
     """A file of Arrow IPC (Feather)."""
 
     def __init__(self, file: File) -> None:
-        super().__init__()
-        self.file, self.where = file, file.where
+        super().__init__(file)
         with naming(file.where):
             self.schema = self._open().schema
         self.names = self.schema.names
 
     def _open(self) -> Any:
-        import pyarrow as pa
         from pyarrow import ipc
 
-        stream = self.file.open()
-        if self.file.compression is not None:
-            stream = in_arrow(pa.input_stream(stream, compression=self.file.compression).read())
-        return ipc.open_file(stream)
+        stream = self.file.stream()
+        return ipc.open_file(stream if self.file.compression is None else in_arrow(stream.read()))
 
-    def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
+    def read(self, fields: Sequence[Field]) -> Iterator[ArrowRows]:
         """Yield the batches of the file."""
         opened = self._open()
         for number in range(opened.num_record_batches):
             rows = opened.get_batch(number)
             check_columns(rows)
-            yield {field.role: rows.column(field.column) for field in fields}
+            yield rows.select(_names(fields))
 
 
 class JsonPart(Part):
@@ -317,8 +327,7 @@ class JsonPart(Part):
     def __init__(self, file: File) -> None:
         from pyarrow import ArrowInvalid
 
-        super().__init__()
-        self.file, self.where = file, file.where
+        super().__init__(file)
         with naming(file.where):
             try:
                 self.schema = self._read({}, "infer").schema
@@ -332,7 +341,7 @@ class JsonPart(Part):
         from pyarrow import json
 
         return json.read_json(
-            pa.input_stream(self.file.open(), compression=self.file.compression),
+            self.file.stream(),
             json.ReadOptions(block_size=8 * _BLOCK),
             json.ParseOptions(
                 explicit_schema=pa.schema(types.items()), unexpected_field_behavior=others
@@ -348,12 +357,11 @@ class JsonPart(Part):
             return pa.list_(pa.string())
         return pa.string() if pa.types.is_timestamp(found) else found
 
-    def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
+    def read(self, fields: Sequence[Field]) -> Iterator[ArrowRows]:
         """Yield the rows of the file."""
         rows = self._read({field.column: self.type_of(field.column) for field in fields}, "ignore")
         check_columns(rows)
-        for batch in rows.to_batches():
-            yield {field.role: batch.column(field.column) for field in fields}
+        yield from rows.to_batches()
 
 
 class CsvPart(Part):
@@ -373,8 +381,8 @@ class CsvPart(Part):
     ) -> None:
         from pyarrow import csv
 
-        super().__init__()
-        self.file, self.where, self.header, self.quoted = file, file.where, header, quoted
+        super().__init__(file)
+        self.header, self.quoted = header, quoted
         self.sep = sep or ("\t" if file.format == "tsv" else ",")
         self.encoding = lookup(encoding or "utf-8").name
         self.skips = on_bad_lines == "skip"
@@ -393,9 +401,7 @@ class CsvPart(Part):
 
     def _stream(self) -> Any:
         """Return a stream of UTF-8."""
-        import pyarrow as pa
-
-        stream = pa.input_stream(self.file.open(), compression=self.file.compression)
+        stream = self.file.stream()
         if len(self.sep) > 1:
             return in_arrow(stream.read().replace(self.sep.encode(), _UNIT))
         if self.encoding == "utf-8":
@@ -462,14 +468,14 @@ class CsvPart(Part):
         """Return the type that the first rows of a column have."""
         return self.schema.field(self.names.index(name)).type
 
-    def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
+    def read(self, fields: Sequence[Field]) -> Iterator[ArrowRows]:
         """Yield the rows of the file."""
         from pyarrow import ArrowInvalid, csv
 
-        stored = {field.role: self.schema.names[self.names.index(field.column)] for field in fields}
+        stored = [self.schema.field(self.names.index(field.column)) for field in fields]
         types = {
-            stored[field.role]: _csv_type(self.type_of(field.column), field.kind)
-            for field in fields
+            column.name: _csv_type(column.type, field.kind)
+            for column, field in zip(stored, fields, strict=True)
         }
         try:
             rows = csv.read_csv(*self._arguments(types, threads=True))
@@ -485,7 +491,7 @@ class CsvPart(Part):
             lines = "line" if n_skipped == 1 else "lines"
             message = f"skipped {n_skipped} malformed {lines} of {shown(self.where)}"
             warn(message, SkippedLinesWarning)
-        yield {role: rows.column(name) for role, name in stored.items()}  # threads start once
+        yield rows  # in one piece, so that threads start once
 
     def _check_end(self, n_rows: int) -> None:
         """Raise if the last field has an open quote, because Arrow reads all that follows as text.
@@ -595,10 +601,10 @@ class Table:
                 raise InvalidDataError(
                     message, argument=error.argument, column=error.column
                 ) from None
-        self._check_same(columns.names.values())
+        self.check_same(columns.names.values())
         return columns
 
-    def _check_same(self, names: Collection[Hashable]) -> None:
+    def check_same(self, names: Collection[Hashable]) -> None:
         """Raise if a part lacks a column, or has it with another type than the parts before."""
         for name in names:
             known: str | None = None
@@ -606,11 +612,13 @@ class Table:
                 with naming(part.where):
                     n = list(part.names).count(name)
                     if n > 1 or (n == 0 and name not in part.keys):
-                        raise InvalidDataError(
-                            f"expected one column {name!r}, as in the other files, found {n}. "
-                            "Write all files with the same columns, or read them separately",
-                            column=name,
-                        )
+                        message = f"there are {n} columns named {name!r}; rename one"
+                        if len(self.parts) > 1:
+                            message = (
+                                f"expected one column {name!r}, as in the other files, found {n}. "
+                                "Write all files with the same columns, or read them separately"
+                            )
+                        raise InvalidDataError(message, column=name)
                     if part.is_text or name in part.keys or len(self.parts) == 1:
                         continue
                     kind = kind_of_type(part.type_of(name))
@@ -718,8 +726,8 @@ def _open_frame(source: Any) -> Part:
     """Return a frame as a part."""
     import pyarrow as pa
 
-    _reject_dask(source)
-    if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
+    engine = engine_of(source)
+    if engine == "pandas":
         return PandasPart(source)
     if isinstance(source, list | tuple) and all(isinstance(row, Mapping) for row in source):
         import pandas as pd
@@ -727,7 +735,7 @@ def _open_frame(source: Any) -> Part:
         return PandasPart(pd.DataFrame(list(source), dtype=object))
     name = type(source).__name__
     try:
-        if type(source).__module__.startswith("polars") and hasattr(source, "collect"):
+        if engine == "polars" and hasattr(source, "collect"):
             source = source.collect()
         if exports_rows(source):
             reader = pa.RecordBatchReader.from_stream(source)
@@ -829,23 +837,18 @@ def engine_of(table: object) -> Engine | None:
 
     A list of rows, each of them a dict, is a frame too. A frame of Dask raises `InvalidDataError`.
     """
-    _reject_dask(table)
     # Of the type: the columns of a lazy frame of polars take a computation.
     if hasattr(type(table), "columns"):
         library = type(table).__module__.partition(".")[0]
+        if library == "dask":
+            raise InvalidDataError(
+                "Dask DataFrames are not accepted; write one with df.to_parquet(path), and pass "
+                "the path"
+            )
         if library in get_args(Engine):
             return cast("Engine", library)
     are_rows = isinstance(table, list | tuple) and len(table) and isinstance(table[0], Mapping)
     return "arrow" if are_rows or exports_rows(table) or hasattr(table, "__dataframe__") else None
-
-
-def _reject_dask(table: object) -> None:
-    kind = type(table)
-    if hasattr(kind, "columns") and kind.__module__.partition(".")[0] == "dask":
-        raise InvalidDataError(
-            "Dask DataFrames are not accepted; write one with df.to_parquet(path), and pass the "
-            "path"
-        )
 
 
 def to_pandas(source: Any, *, text: bool = False) -> pd.DataFrame:
@@ -889,6 +892,7 @@ def read_whole(table: Table, columns: Mapping[Any, Hashable]) -> pa.Table | None
     """Return columns of a table by other names, None if it has no rows."""
     import pyarrow as pa
 
+    table.check_same(columns.values())
     fields = [Field(str(name), column, "text") for name, column in columns.items()]
     with naming(table.where):
         batches = [

@@ -8,6 +8,7 @@ import sys
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -307,6 +308,21 @@ def test_other_columns_may_have_one_name(tmp_path):
     table = pa.Table.from_arrays(columns, ["user", "item", "z", "z"])
     pq.write_table(table, tmp_path / "a.parquet")
     assert len(load(tmp_path / "a.parquet")) == len(load(table)) == 1
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "arrow"])
+def test_a_whole_frame_needs_a_name_for_each_column(tmp_path, suffix):
+    path = tmp_path / f"a.{suffix}"
+    table = pa.table([["a"], ["b"], ["c"]], ["user", "plan", "plan"])
+    if suffix == "parquet":
+        pq.write_table(table, path)
+    elif suffix == "csv":
+        pa.csv.write_csv(table, path)
+    else:
+        with pa.ipc.new_file(path, table.schema) as writer:
+            writer.write_table(table)
+    with pytest.raises(InvalidFileError, match="2 columns named 'plan'"):
+        tables.to_pandas(path)
 
 
 @pytest.mark.parametrize(
