@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ from .tables import RankingsScan, RelevanceScan, Table, engine_of, open_table
 from .trec import read_qrels, read_run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..core.types import CSRMatrix, PathLike
     from .rankings import Ties
 
@@ -112,20 +115,13 @@ def open_lists(side: Any, ties: Ties = "item") -> Any:
     runs, with ties ordered by `ties`, and lists of lists become `Rankings`. Anything else is
     returned unchanged.
     """
-    if isinstance(side, str | Path):
-        kind = kind_of(side)
-        if kind is Kind.RUN:
-            return read_run(side, ties=ties)
-        if kind.is_table:
-            return Rankings.scan(side)
-        expected = "recommendations: positions of users × items, a run or a table"
-        return _open_matrix(side, kind, expected, sum_duplicates=False)
-    if issparse(side):  # a dok_matrix is a mapping
-        return side
-    if engine_of(side) is not None or _are_paths(side):
-        return Rankings.scan(side)
-    side = of_series(side)
-    if isinstance(side, Mapping):
+    readers: dict[Kind, Any] = {
+        Kind.RUN: partial(read_run, ties=ties),
+        Kind.MATRIX: partial(_read_matrix, sum_duplicates=False),
+    }
+    expected = "recommendations: positions of users × items, a run or a table"
+    side = _open(side, Rankings.scan, readers, expected)
+    if isinstance(side, Mapping) and not issparse(side):  # a dok_matrix is a mapping
         return Rankings.scan(rows_by_user(side, "predictions", "score"))
     if isinstance(side, list | tuple) and len(side) and isinstance(side[0], list | tuple):
         if isinstance(side[0], tuple):
@@ -144,29 +140,38 @@ def open_truth(side: Any, gain: str | Usual | None = USUAL) -> Any:
     users to items becomes `Relevance`. Anything else is kept as it is. `gain` is a column of a
     table.
     """
-    if isinstance(side, str | Path):
-        kind = kind_of(side)
-        if kind is Kind.QRELS:
-            return read_qrels(side)
-        if kind.is_table:
-            return Relevance.scan(side, gain=gain)
-        expected = "gains: values of users × items, qrels or a table"
-        return _open_matrix(side, kind, expected, sum_duplicates=True)
-    if issparse(side):
-        return side
-    side = of_series(side)
-    if isinstance(side, Mapping):
+    readers = {
+        Kind.QRELS: read_qrels,
+        Kind.MATRIX: partial(_read_matrix, sum_duplicates=True),
+    }
+    expected = "gains: values of users × items, qrels or a table"
+    side = _open(side, partial(Relevance.scan, gain=gain), readers, expected)
+    if isinstance(side, Mapping) and not issparse(side):
         frame = rows_by_user(side, "the relevant items", "gain")
         return Relevance.from_frame(frame, gain="gain" if "gain" in frame else None)
-    if engine_of(side) is not None or _are_paths(side):
-        return Relevance.scan(side, gain=gain)
     # Interactions, without importing pandas if there are none.
     return side.matrix() if callable(getattr(side, "matrix", None)) else side
 
 
-def _are_paths(side: Any) -> bool:
+def _open(
+    side: Any,
+    scan: Callable[[Any], Any],
+    readers: Mapping[Kind, Callable[[Any], Any]],
+    expected: str,
+) -> Any:
+    """Open a path by the reader of its kind, and a frame or a list of paths as a table.
+
+    A Series becomes a mapping by user. Anything else is returned unchanged.
+    """
+    if isinstance(side, str | Path):
+        known = {Kind.PARQUET: scan, Kind.TABLE: scan, Kind.CSR_FOLDER: open_csr, **readers}
+        kind = kind_of(side)
+        if kind not in known:
+            raise InvalidFileError(f"holds {kind.value}; expected {expected}", side)
+        return known[kind](side)
     are_many = isinstance(side, list | tuple) and len(side) > 0
-    return are_many and all(isinstance(one, str | Path) for one in side)
+    are_paths = are_many and all(isinstance(one, str | Path) for one in side)
+    return scan(side) if are_paths or engine_of(side) is not None else of_series(side)
 
 
 def open_side(
@@ -195,10 +200,6 @@ def read_truth(side: Any, gain: str | Usual | None = USUAL) -> Any:
     return open_side(open_truth(side, gain))
 
 
-def _open_matrix(path: PathLike, kind: Kind, expected: str, *, sum_duplicates: bool) -> CSRMatrix:
-    if kind is Kind.CSR_FOLDER:
-        return open_csr(path)
-    if kind is not Kind.MATRIX:
-        raise InvalidFileError(f"holds {kind.value}; expected {expected}", path)
+def _read_matrix(path: PathLike, *, sum_duplicates: bool) -> CSRMatrix:
     with naming(Path(path)):
         return sliceable_csr(read_sparse(Path(path)), "the matrix", sum_duplicates=sum_duplicates)
