@@ -13,12 +13,12 @@ import pandas as pd
 from ..core.arguments import check_choice, check_number, check_whole
 from ..core.csr import coordinates, sort_pairs, summed_csr
 from ..errors import InvalidDataError, shown
-from ..inputs.axes import Axis
+from ..inputs.axes import Axis, union_of
 from ..inputs.cells import UNDATED
 from ..inputs.columns import USUAL, describe_columns
 from ..inputs.files import naming
 from ..inputs.labelled import LabelledMatrix, labels_of
-from ..inputs.rows import read_rows, union_of
+from ..inputs.rows import read_rows
 from ..inputs.tables import open_table
 from .times import Clock
 
@@ -644,16 +644,15 @@ def label_array(name: str, labels: Axis) -> AnyArray:
     Raises
     ------
     InvalidDataError
-        If they are neither all text nor all int64.
+        If a text ends with a null character, which NumPy drops.
     """
-    if labels.dtype == np.int64:
+    if labels.is_integer:
         return labels.to_numpy()
     texts = labels.tolist()
-    if all(isinstance(text, str) for text in texts):
-        array = np.array(texts, dtype=np.str_)
-        if array.tolist() == texts:  # NumPy drops trailing NUL characters
-            return array
-    raise InvalidDataError(
-        f"{name}: labels must be all text or all int64, and text must not end with a null "
-        f"character. Convert them first, for example with {name}.map(str)"
-    )
+    array = np.array(texts, dtype=np.str_)
+    if array.tolist() != texts:
+        raise InvalidDataError(
+            f"{name}: labels must be all text or all int64, and text must not end with a null "
+            f"character. Convert them first, for example with {name}.map(str)"
+        )
+    return array

@@ -13,7 +13,7 @@ from scipy import sparse
 from ..core.arrays import as_array, describe, is_array
 from ..core.csr import canonical_csr, check_entries, plain_matrix
 from ..errors import InvalidDataError
-from .axes import Axis
+from .axes import Axis, label_of
 from .columns import role_of
 from .tables import exports_rows, to_pandas
 from .training import digest_by_item
@@ -141,7 +141,7 @@ def as_propensity(propensity: Any, n_items: int, labels: Axis | None) -> tuple[F
     if wrong.any():
         item = int(np.flatnonzero(wrong)[0])
         raise InvalidDataError(
-            f"propensity of item {item_name(item, labels)} is {chances[item]}; expected numbers "
+            f"propensity of item {label_of(labels, item)!r} is {chances[item]}; expected numbers "
             "above 0 and at most 1"
         )
     return chances, labels
@@ -178,9 +178,9 @@ def as_groups(groups: Any, n_items: int, labels: Axis | None) -> tuple[Any, Axis
     largest = np.zeros(weights.shape[0])
     np.maximum.at(largest, owners, weights.data)
     if (largest == 0).any():
-        item = item_name(int(np.argmin(largest)), labels)
+        item = label_of(labels, int(np.argmin(largest)))
         raise InvalidDataError(
-            f"{written('groups')} has no group for item {item}; give every item one, such as "
+            f"{written('groups')} has no group for item {item!r}; give every item one, such as "
             "'unknown'",
             argument="groups",
         )
@@ -202,7 +202,7 @@ def as_vectors(vectors: Any, n_items: int, labels: Axis | None) -> tuple[Floats,
     if not finite.all():
         item = int(np.flatnonzero(~finite)[0])
         raise InvalidDataError(
-            f"{written('vectors')} has a vector for item {item_name(item, labels)} that is not "
+            f"{written('vectors')} has a vector for item {label_of(labels, item)!r} that is not "
             "finite; expected numbers",
             argument="vectors",
         )
@@ -300,11 +300,6 @@ def _in_order(values: Any, name: str, n_items: int, labels: Axis | None) -> tupl
 def written(name: str) -> str:
     """Return the text of the argument for item data."""
     return f"items=se.ItemData({name}=…)"
-
-
-def item_name(item: int, labels: Axis | None) -> Any:
-    """Return the name of an item in messages."""
-    return repr(labels[item]) if labels is not None and item < len(labels) else item
 
 
 @dataclass(frozen=True, eq=False)

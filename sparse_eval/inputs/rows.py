@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.threads import for_each
 from ..errors import InvalidDataError
-from .axes import Axis, encode, order_of
+from .axes import Axis, encode
 from .cells import (
     Times,
     are_floats,
@@ -306,19 +306,3 @@ def encode_texts(texts: Any, *, numbers: bool = False) -> tuple[Items, Axis]:
     chunks = [pa.array(texts, pa.large_string()).dictionary_encode()]
     (codes,), axis = encode(as_numbers(chunks) if numbers else chunks)
     return codes, axis
-
-
-def union_of(axes: Sequence[Axis]) -> tuple[list[Items], Axis]:
-    """Return the positions of each axis's labels in the sorted union of all, and the union.
-
-    Whole numbers on one axis become text if another axis has text.
-    """
-    if all(axis.are_numbers for axis in axes):
-        return [axis.to_numpy().astype(np.int32) for axis in axes], max(axes, key=len)
-    if any(axis.is_text for axis in axes):
-        axes = [Axis.of(list(map(str, axis))) if axis.is_integer else axis for axis in axes]
-    union = axes[0]
-    for axis in axes[1:]:
-        _, union = union.union(axis)
-    union = union.take(order_of(union))
-    return [union.locate(axis).astype(np.int32) for axis in axes], union

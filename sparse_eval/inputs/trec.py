@@ -21,6 +21,7 @@ from ..core.arrays import describe
 from ..core.csr import sort_distinct
 from ..core.files import as_path, replacing
 from ..errors import InvalidDataError, InvalidFileError
+from .axes import label_of
 from .files import naming, read_lines, shorten
 from .rankings import Rankings, Ties, check_ties
 from .relevance import Relevance
@@ -205,8 +206,7 @@ def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -
     rankings._check_certain()
     gapped = np.diff(rankings.indptr) != rankings.lengths
     if gapped.any():
-        row = int(gapped.argmax())
-        label = row if rankings.users is None else rankings.users[row]
+        label = label_of(rankings.users, int(gapped.argmax()))
         raise InvalidDataError(
             f"the list of user {label!r} has positions without an item. A run cannot contain gaps, "
             "because its readers move up later items; pass complete lists",

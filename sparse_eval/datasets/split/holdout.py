@@ -14,6 +14,7 @@ from ...core.csr import added, coordinates, summed_csr
 from ...core.files import as_path, make_folder, replacing_together
 from ...core.saved_arrays import read_arrays
 from ...errors import InvalidDataError, InvalidFileError
+from ...inputs.axes import label_of
 from ...inputs.columns import USUAL
 from ...inputs.files import naming
 from ...inputs.labelled import LabelledMatrix, SplitPart, matrix_labels
@@ -173,7 +174,7 @@ class Holdout:
             is_trained_on = np.diff(self.train.indptr) > 0
             both = np.flatnonzero(is_trained_on & (np.diff(self.fold_in.indptr) > 0))
             if len(both):
-                user = both[0] if self.users is None else self.users[both[0]]
+                user = label_of(self.users, int(both[0]))
                 raise InvalidDataError(
                     f"user {user!r} is in train and in fold_in ({len(both)} users are). Fold in "
                     "only users that the model is not trained on"
