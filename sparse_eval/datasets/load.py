@@ -11,7 +11,7 @@ from ..errors import InvalidDataError, InvalidFileError
 from ..inputs.columns import USUAL
 from ..inputs.files import find_files, is_uri, naming
 from ..inputs.npy import read_sparse
-from ..inputs.tables import open_table
+from ..inputs.tables import CsvOptions, open_table
 from .interactions import Interactions, check_duplicates, read_interactions
 from .public import MIND_FILE, MOVIELENS_FILES, load_adjacency, load_mind, load_movielens
 
@@ -171,17 +171,11 @@ def load(
     elif formats[0] == "npz":
         result = _load_npz(as_input(path))
     else:
-        text: dict[str, Any] = {
-            "sep": sep,
-            "encoding": encoding,
-            "header": header,
-            "on_bad_lines": on_bad_lines,
-        }
         if not header:
             columns["user"] = 0 if user is USUAL else user
             columns["item"] = 1 if item is USUAL else item
         return read_interactions(
-            open_table(source, format=format, **text),
+            open_table(source, format, CsvOptions(sep, encoding, header, on_bad_lines)),
             columns,
             event=event,
             events=events,

@@ -12,7 +12,7 @@ from ..errors import InvalidFileError
 from ..inputs.cells import UNDATED, bad_row
 from ..inputs.files import naming, read_lines, shorten
 from ..inputs.rows import encode_texts
-from ..inputs.tables import open_table, read_whole
+from ..inputs.tables import CsvOptions, open_table, read_whole
 from .interactions import Interactions, read_interactions
 
 if TYPE_CHECKING:
@@ -197,7 +197,8 @@ def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "erro
 
     path = as_input(path)
     path = path / MIND_FILE if path.is_dir() else path
-    table = open_table(path, format="tsv", header=False, quoted=False, on_bad_lines=on_bad_lines)
+    options = CsvOptions(header=False, quoted=False, on_bad_lines=on_bad_lines)
+    table = open_table(path, "tsv", options)
     if len(table.names) != len(_MIND_FIELDS):
         raise InvalidFileError(f"expected {len(_MIND_FIELDS)} fields in a line", path)
     rows = read_whole(table, dict(zip(_MIND_FIELDS, table.names, strict=True)))
@@ -346,7 +347,7 @@ def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactio
         path = files[0]
     has_header = path.name == "ratings.csv" or path.suffix == ".csv"
     if has_header:
-        table = open_table(path, on_bad_lines=on_bad_lines)
+        table = open_table(path, options=CsvOptions(on_bad_lines=on_bad_lines))
         if list(table.names) != _MOVIELENS_HEADER:
             listed = ",".join(map(str, table.names))
             raise InvalidFileError(
@@ -355,9 +356,8 @@ def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactio
         given = dict(zip(_MOVIELENS_ROLES, _MOVIELENS_HEADER, strict=True))
         return replace(read_interactions(table, given), time_unit="s")
     sep = "::" if path.suffix == ".dat" else "\t"
-    table = open_table(
-        path, format="csv", sep=sep, header=False, quoted=False, on_bad_lines=on_bad_lines
-    )
+    options = CsvOptions(sep, header=False, quoted=False, on_bad_lines=on_bad_lines)
+    table = open_table(path, "csv", options)
     if len(table.names) != len(_MOVIELENS_ROLES):
         raise InvalidFileError(
             f"expected {len(_MOVIELENS_ROLES)} fields in a line, separated by {sep!r}", path

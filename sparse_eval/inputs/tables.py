@@ -10,6 +10,7 @@ from codecs import lookup
 from collections.abc import Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO, TextIOWrapper
 from itertools import chain
 from pathlib import Path
@@ -364,33 +365,72 @@ class JsonPart(Part):
         yield from rows.to_batches()
 
 
+@dataclass(frozen=True)
+class CsvOptions:
+    """How delimited text is read.
+
+    Attributes
+    ----------
+    sep : str or None
+        The separator, one character; None for a tab in "tsv" and a comma otherwise.
+    encoding : str or None
+        Any encoding of Python; None for UTF-8.
+    header : bool
+        Whether the first line has the names of the columns.
+    on_bad_lines : {"error", "skip"}
+        Whether a line with another number of fields raises an error or is skipped.
+    quoted : bool
+        Whether quotes enclose fields. If not, `sep` may have two characters.
+
+    Raises
+    ------
+    InvalidDataError
+        If an option is not valid.
+    """
+
+    sep: str | None = None
+    encoding: str | None = None
+    header: bool = True
+    on_bad_lines: str = "error"
+    quoted: bool = True
+
+    def __post_init__(self) -> None:
+        sep, encoding = self.sep, self.encoding
+        is_one = sep is None or (len(sep) == 1 and sep.isascii() and sep not in '"\r\n\0')
+        if self.quoted and not is_one:
+            raise InvalidDataError(
+                f"sep: expected one character, found {sep!r}. If fields are separated by several, "
+                "read the file with pandas.read_csv, and pass the frame",
+                argument="sep",
+            )
+        check_choice("on_bad_lines", self.on_bad_lines, ("error", "skip"))
+        try:
+            TextIOWrapper(BytesIO(), encoding or "utf-8")
+        except (LookupError, TypeError, ValueError):
+            raise InvalidDataError(
+                "encoding: expected an encoding of Python, such as 'utf-8', 'latin-1', 'cp1252' or "
+                f"'utf-16', found {encoding!r}",
+                argument="encoding",
+            ) from None
+
+
 class CsvPart(Part):
-    """A file of delimited text; see `open_table` for the options."""
+    """A file of text, with fields separated by `sep`."""
 
     is_text = True
 
-    def __init__(
-        self,
-        file: File,
-        *,
-        sep: str | None = None,
-        encoding: str | None = None,
-        header: bool = True,
-        on_bad_lines: str = "error",
-        quoted: bool = True,
-    ) -> None:
+    def __init__(self, file: File, options: CsvOptions, sep: str) -> None:
         from pyarrow import csv
 
         super().__init__(file)
-        self.header, self.quoted = header, quoted
-        self.sep = sep or ("\t" if file.format == "tsv" else ",")
-        self.encoding = lookup(encoding or "utf-8").name
-        self.skips = on_bad_lines == "skip"
+        self.options, self.sep = options, sep
+        self.encoding = lookup(options.encoding or "utf-8").name
         with naming(file.where), self._explained(), csv.open_csv(*self._arguments()) as opened:
             self.schema = opened.schema
             if "\0" in "".join(self.schema.names):
                 raise UnicodeError("it contains null characters")
-            self.names = self.schema.names if header else range(len(self.schema.names))
+            names = self.schema.names
+            self.names = names if options.header else range(len(names))
         if len(self.names) == 1:
             self.hint = (
                 f"; if fields are not separated by {self.sep!r}, pass sep=, or read the file with "
@@ -427,14 +467,14 @@ class CsvPart(Part):
             csv.ReadOptions(
                 use_threads=threads,
                 block_size=_BLOCK,
-                autogenerate_column_names=not self.header,
+                autogenerate_column_names=not self.options.header,
                 skip_rows_after_names=n_before,
             ),
             csv.ParseOptions(
                 delimiter=self.sep if len(self.sep) == 1 else _UNIT.decode(),
-                quote_char='"' if self.quoted else False,
+                quote_char='"' if self.options.quoted else False,
                 newlines_in_values=True,  # or an open quote hides the rest of each block
-                invalid_row_handler=skip if self.skips else None,
+                invalid_row_handler=skip if self.options.on_bad_lines == "skip" else None,
             ),
             csv.ConvertOptions(
                 column_types=types,
@@ -509,7 +549,7 @@ class CsvPart(Part):
             tail = (tail + block)[-2 * _BLOCK :]
         text = tail.decode("utf-8", "replace").rstrip("\r\n")
         is_closed = (len(text) - len(text.rstrip('"'))) % 2
-        if is_closed or '"' not in text or not n_rows or not self.quoted:
+        if is_closed or '"' not in text or not n_rows or not self.options.quoted:
             return
         last = self.schema.names[-1]
         rows = csv.read_csv(*self._arguments({last: pa.large_string()}, n_before=n_rows - 1))
@@ -633,13 +673,8 @@ class Table:
 
 def open_table(
     source: Any,
-    *,
     format: str | None = None,  # noqa: A002
-    sep: str | None = None,
-    encoding: str | None = None,
-    header: bool = True,
-    on_bad_lines: str = "error",
-    quoted: bool = True,
+    options: CsvOptions | None = None,
 ) -> Table:
     """Return a table of any kind.
 
@@ -652,21 +687,13 @@ def open_table(
         ``"logs/*.csv"``. A URI is one of ``file://``, ``s3://``, ``gs://`` or ``abfs://``.
     format : {"csv", "tsv", "parquet", "json", "arrow"}, optional
         Of files; by default as their suffixes say.
-    sep : str, optional
-        CSV: the separator, one character; by default a tab for "tsv" and a comma otherwise.
-    encoding : str, optional
-        CSV: any encoding of Python; by default UTF-8.
-    header : bool
-        CSV: whether the first line has the names of the columns.
-    on_bad_lines : {"error", "skip"}
-        CSV: whether a line with another number of fields raises an error or is skipped.
-    quoted : bool
-        CSV: whether quotes enclose fields. If not, `sep` may have two characters.
+    options : CsvOptions, optional
+        Of files of text.
 
     Raises
     ------
     InvalidDataError
-        If it is something else, or cannot be read, or an option is not valid.
+        If it is something else, or cannot be read, or `format` is not valid.
     InvalidFileError
         If a file or folder cannot be read, or holds no table.
     """
@@ -674,46 +701,25 @@ def open_table(
         return source
     if format is not None:
         check_choice("format", format, ("csv", "tsv", "parquet", "json", "arrow"))
-    if sep is not None and quoted and (len(sep) != 1 or not sep.isascii() or sep in '"\r\n\0'):
-        raise InvalidDataError(
-            f"sep: expected one character, found {sep!r}. If fields are separated by several, "
-            "read the file with pandas.read_csv, and pass the frame",
-            argument="sep",
-        )
-    check_choice("on_bad_lines", on_bad_lines, ("error", "skip"))
-    try:
-        TextIOWrapper(BytesIO(), encoding or "utf-8")
-    except (LookupError, TypeError, ValueError):
-        raise InvalidDataError(
-            "encoding: expected an encoding of Python, such as 'utf-8', 'latin-1', 'cp1252' or "
-            f"'utf-16', found {encoding!r}",
-            argument="encoding",
-        ) from None
-    text: dict[str, Any] = {
-        "sep": sep,
-        "encoding": encoding,
-        "header": header,
-        "on_bad_lines": on_bad_lines,
-        "quoted": quoted,
-    }
+    options = options or CsvOptions()
     if isinstance(source, str | Path):
-        parts = _open_path(source, format, text)
+        parts = _open_path(source, format, options)
         return Table(parts, Path(source) if isinstance(source, Path) else source)
     if isinstance(source, list | tuple) and not source:
         raise InvalidDataError("the list is empty; pass at least one file, frame or row")
     if isinstance(source, list | tuple) and not isinstance(source[0], Mapping):
-        tables = [open_table(one, format=format, **text) for one in source]
+        tables = [open_table(one, format, options) for one in source]
         return Table([part for table in tables for part in table.parts])
     return Table([_open_frame(source)])
 
 
-def _open_path(source: PathLike, given: str | None, text: Mapping[str, Any]) -> list[Part]:
+def _open_path(source: PathLike, given: str | None, options: CsvOptions) -> list[Part]:
     files, base = find_files(source)
     kind = one_format(files, given)
-    if kind == "tsv":
-        text = {**text, "sep": text["sep"] or "\t"}
-    make: Any = {"parquet": ParquetPart, "json": JsonPart, "arrow": IpcPart}.get(kind)
-    parts: list[Part] = [CsvPart(file, **text) if make is None else make(file) for file in files]
+    sep = options.sep or ("\t" if "tsv" in (kind, files[0].format) else ",")
+    makers = {"parquet": ParquetPart, "json": JsonPart, "arrow": IpcPart}
+    make: Any = makers.get(kind, partial(CsvPart, options=options, sep=sep))
+    parts: list[Part] = [make(file) for file in files]
     for part, file in zip(parts, files, strict=True):
         if len(files) > 1 or file.path != str(source):
             folders = Path(file.path).relative_to(base).parts[:-1]
