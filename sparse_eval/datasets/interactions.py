@@ -248,13 +248,9 @@ class Interactions:
         >>> len(clicks.without(test)) + test.nnz == len(clicks)
         True
         """
-        return self._take(~self._are_in(held))
-
-    def _are_in(self, matrix: CSRMatrix) -> Booleans:
-        """Return for each event whether a matrix of the same shape stores its pair."""
         pairs = self.user_codes.astype(np.int64) * self.n_items + self.item_codes
-        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-        return np.isin(pairs, rows * self.n_items + matrix.indices)
+        rows = np.repeat(np.arange(held.shape[0]), np.diff(held.indptr))
+        return self._take(~np.isin(pairs, rows * self.n_items + held.indices))
 
     def filter(
         self,
@@ -607,7 +603,7 @@ def with_common_labels(*parts: Interactions) -> list[Interactions]:
             "each file with counts=True or counts=False",
             argument="counts",
         )
-    labels: dict[str, list[Axis]] = {}
+    unions = []
     for role in ("users", "items"):
         axes: list[Axis] = [getattr(part, role) for part in parts]
         if any(axis.is_text for axis in axes):
@@ -617,9 +613,8 @@ def with_common_labels(*parts: Interactions) -> list[Interactions]:
                 f"{role} have text as ids in one part and numbers in another; use ids of one type "
                 "for all parts"
             )
-        labels[role] = axes
-    user_codes, users = union_of(labels["users"])
-    item_codes, items = union_of(labels["items"])
+        unions.append(union_of(axes))
+    (user_codes, users), (item_codes, items) = unions
     return [
         replace(
             part,

@@ -10,14 +10,12 @@ import numpy as np
 from ..core.files import as_input
 from ..errors import InvalidFileError
 from ..inputs.cells import UNDATED, bad_row
-from ..inputs.files import naming, read_lines, shorten
+from ..inputs.files import check_lines, naming, read_lines, shorten
 from ..inputs.rows import encode_texts
 from ..inputs.tables import CsvOptions, open_table, read_whole
 from .interactions import Interactions, read_interactions
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ..core.types import Integers, PathLike
 
 
@@ -89,7 +87,8 @@ def load_adjacency(
     sizes = pc.list_value_length(fields).to_numpy() - 1
     first = pc.list_element(fields, 0)
     other = pc.and_(pc.equal(sizes, 0), pc.match_substring_regex(first, "[,;|]|::"))
-    _check_lines(other, "expected ids separated by spaces, found none", path, lines, numbers)
+    message = "expected ids separated by spaces, found none; correct"
+    check_lines(other, message, path, lines, numbers)
     is_count = pc.equal(first, pa.array(sizes).cast(pa.large_string()))
     if counts is None and 10 * pc.sum(is_count).as_py() > 9 * len(lines):
         raise InvalidFileError(
@@ -99,8 +98,8 @@ def load_adjacency(
             argument="counts",
         )
     if counts:
-        message = "expected the number of the items at the start"
-        _check_lines(pc.invert(is_count), message, path, lines, numbers)
+        message = "expected the number of the items at the start; correct"
+        check_lines(pc.invert(is_count), message, path, lines, numbers)
         first = pa.array(numbers).cast(pa.large_string())
     is_item = np.ones(len(sizes) + int(sizes.sum()), bool)
     is_item[np.cumsum(np.append(0, sizes[:-1] + 1))] = False
@@ -109,7 +108,6 @@ def load_adjacency(
         raise InvalidFileError("there are no interactions: no user has an item", path)
     user_codes, users = encode_texts(first, numbers=True)
     item_codes, item_labels = encode_texts(items, numbers=True)
-    users.written = item_labels.written = True
     return Interactions(
         user_codes=np.repeat(user_codes, sizes),
         item_codes=item_codes,
@@ -119,14 +117,6 @@ def load_adjacency(
         items=item_labels,
         recognized={"user": "line number"} if counts else {},
     )
-
-
-def _check_lines(wrong: Any, message: str, path: Path, lines: Any, numbers: Integers) -> None:
-    """Raise an error about the first wrong line; `numbers` are the numbers of lines, from 0 on."""
-    place = wrong.index(True).as_py()
-    if place >= 0:
-        found = shorten(lines[place].as_py())
-        raise InvalidFileError(f"{message}; correct {found}", path, int(numbers[place]) + 1)
 
 
 MIND_FILE = "behaviors.tsv"

@@ -81,7 +81,7 @@ class Axis:
     @classmethod
     def unchecked(cls, labels: Any) -> Axis:
         """Return labels that are known to be distinct and complete."""
-        return labels if isinstance(labels, Axis) else cls(_values_of(labels))
+        return labels if isinstance(labels, Axis) else cls(as_labels(labels))
 
     @classmethod
     def of(cls, labels: Any, name: str = "labels", n: int | None = None) -> Axis:
@@ -454,7 +454,7 @@ def _of_arrow(labels: Any) -> Any:
 
 def _checked(labels: Any, name: str) -> Axis:
     """Return an axis of labels that are distinct and none of them missing."""
-    axis = Axis(_values_of(labels, name))
+    axis = Axis(as_labels(labels, name))
     index = axis.index
     if not index.is_unique:
         repeated = index[index.duplicated()].tolist()[0]
@@ -464,7 +464,7 @@ def _checked(labels: Any, name: str) -> Axis:
     return axis
 
 
-def _values_of(labels: Any, name: str = "labels") -> Any:
+def as_labels(labels: Any, name: str = "labels") -> Any:
     """Return labels as an `Axis` keeps them: Arrow text, or int64.
 
     Raises

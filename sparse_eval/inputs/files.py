@@ -11,6 +11,8 @@ from itertools import takewhile
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..core.files import as_input
 from ..errors import InvalidDataError, InvalidFileError, shown
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ..core.types import PathLike
+    from ..core.types import Integers, PathLike
 
 #: The format of a table by the suffix of its file; ``.gz``, ``.bz2`` or ``.zst`` may follow.
 SUFFIXES = {
@@ -234,6 +236,20 @@ def in_arrow(data: bytes) -> Any:
 def shorten(text: str, width: int = 80) -> str:
     """Return the repr of a text, truncated to about `width` characters."""
     return repr(text) if len(text) <= width else f"{text[:width]!r}..."
+
+
+def check_lines(
+    wrong: Any, message: str, path: Path, lines: pa.Array, numbers: Integers | None = None
+) -> None:
+    """Raise an error about the first wrong line, which `message` precedes.
+
+    `numbers` are the numbers of the lines in the file, from 0 on.
+    """
+    found = np.flatnonzero(wrong)
+    if len(found):
+        line = int(found[0])
+        number = line if numbers is None else int(numbers[line])
+        raise InvalidFileError(f"{message} {shorten(lines[line].as_py())}", path, number + 1)
 
 
 def read_lines(path: PathLike, encoding: str = "utf-8-sig") -> pa.Array:

@@ -115,7 +115,7 @@ def by_item(
     return column, labels
 
 
-def as_numbers(values: AnyArray, name: str, ndim: int, expected: str) -> Floats:
+def _as_floats(values: AnyArray, name: str, ndim: int, expected: str) -> Floats:
     """Return the result of `by_item` as numbers with `ndim` dimensions, or raise an error."""
     if values.dtype == object:
         with suppress(TypeError, ValueError):  # raised below
@@ -136,7 +136,7 @@ def as_propensity(propensity: Any, n_items: int, labels: Axis | None) -> tuple[F
         If an item has none, or one that is no number above 0 and at most 1.
     """
     chances, labels = by_item(_by_id(propensity, "propensity"), "propensity", n_items, labels)
-    chances = as_numbers(chances, "propensity", 1, "a number for each item")
+    chances = _as_floats(chances, "propensity", 1, "a number for each item")
     wrong = ~((chances > 0) & (chances <= 1))
     if wrong.any():
         item = int(np.flatnonzero(wrong)[0])
@@ -171,7 +171,7 @@ def as_groups(groups: Any, n_items: int, labels: Axis | None) -> tuple[Any, Axis
             weights = sparse.csr_matrix(entries, (len(codes), codes.max(initial=-1) + 1))
         else:
             expected = "one group for each item, or items × groups of weights"
-            weights = sparse.csr_matrix(as_numbers(values, "groups", 2, expected))
+            weights = sparse.csr_matrix(_as_floats(values, "groups", 2, expected))
     valid = np.isfinite(weights.data) & (weights.data >= 0)
     check_entries(weights, valid, "the weight of groups", "a finite weight of at least 0")
     owners = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
@@ -197,7 +197,7 @@ def as_vectors(vectors: Any, n_items: int, labels: Axis | None) -> tuple[Floats,
     if table.dtype == object and table.ndim == 1:  # of a mapping or Series
         with suppress(TypeError, ValueError):  # raised below
             table = np.array(table.tolist(), np.float64)
-    table = as_numbers(table, "vectors", 2, "numbers, items × width")
+    table = _as_floats(table, "vectors", 2, "numbers, items × width")
     finite = np.isfinite(table).all(axis=1)
     if not finite.all():
         item = int(np.flatnonzero(~finite)[0])

@@ -300,9 +300,10 @@ class _Ids:
 
 
 def encode_texts(texts: Any, *, numbers: bool = False) -> tuple[Items, Axis]:
-    """Return the codes of texts and their labels; with `numbers` whole numbers if all are such."""
+    """Return the codes of texts and their labels, which may be `numbers` if all are whole ones."""
     import pyarrow as pa
 
     chunks = [pa.array(texts, pa.large_string()).dictionary_encode()]
     (codes,), axis = encode(as_numbers(chunks) if numbers else chunks)
+    axis.written = numbers
     return codes, axis

@@ -22,7 +22,7 @@ from ..core.csr import sort_distinct
 from ..core.files import as_path, replacing
 from ..errors import InvalidDataError, InvalidFileError
 from .axes import label_of
-from .files import naming, read_lines, shorten
+from .files import check_lines, naming, read_lines
 from .rankings import Rankings, Ties, check_ties
 from .relevance import Relevance
 from .rows import Rows, encode_texts
@@ -292,23 +292,16 @@ def _read(path: Path, names: tuple[str, ...], number_name: str) -> Rows:
     except pa.ArrowInvalid:
         values = np.array([_number(text) for text in number.to_pylist()])
     is_row[rows] = np.isfinite(values)
-    wrong = np.flatnonzero(~(is_row | is_blank | starts_comment))
-    if len(wrong):
-        raise InvalidFileError(
-            f"expected {len(names)} fields separated by white space ({' '.join(names)}), with a "
-            f"finite number as {number_name}; correct {shorten(lines[int(wrong[0])].as_py())}",
-            path,
-            int(wrong[0]) + 1,
-        )
-    doubtful = np.flatnonzero(is_row & starts_comment & ~is_blank)
-    if len(doubtful):
-        raise InvalidFileError(
-            "a line that starts with # is a comment in trec_eval 10, but a user of that name in "
-            "older releases. Remove the line or rename the user; found "
-            f"{shorten(lines[int(doubtful[0])].as_py())}",
-            path,
-            int(doubtful[0]) + 1,
-        )
+    expected = (
+        f"expected {len(names)} fields separated by white space ({' '.join(names)}), with a finite "
+        f"number as {number_name}; correct"
+    )
+    check_lines(~(is_row | is_blank | starts_comment), expected, path, lines)
+    doubtful = (
+        "a line that starts with # is a comment in trec_eval 10, but a user of that name in older "
+        "releases. Remove the line or rename the user; found"
+    )
+    check_lines(is_row & starts_comment & ~is_blank, doubtful, path, lines)
     kept = ~starts_comment[rows]
     if not kept.any():
         raise InvalidFileError("contains only comments", path)
