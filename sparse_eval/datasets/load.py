@@ -10,8 +10,9 @@ from ..core.files import as_input
 from ..errors import InvalidDataError, InvalidFileError
 from ..inputs.columns import USUAL
 from ..inputs.files import find_files, is_uri, naming
+from ..inputs.formats import CsvOptions
 from ..inputs.npy import read_sparse
-from ..inputs.tables import CsvOptions, open_table
+from ..inputs.tables import open_table
 from .interactions import Interactions, check_duplicates, read_interactions
 from .public import MIND_FILE, MOVIELENS_FILES, load_adjacency, load_mind, load_movielens
 

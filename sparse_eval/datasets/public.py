@@ -11,8 +11,9 @@ from ..core.files import as_input
 from ..errors import InvalidFileError
 from ..inputs.cells import UNDATED, bad_row
 from ..inputs.files import check_lines, naming, read_lines, shorten
+from ..inputs.formats import CsvOptions
 from ..inputs.rows import encode_texts
-from ..inputs.tables import CsvOptions, open_table, read_whole
+from ..inputs.tables import open_table, read_whole
 from .interactions import Interactions, read_interactions
 
 if TYPE_CHECKING:

@@ -27,12 +27,8 @@ from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
 from ..inputs.axes import encode
 from ..inputs.cells import is_text, numbers_of, plain_type
 from ..inputs.files import is_uri, naming
-from ..inputs.tables import (
-    check_columns,
-    open_parquet,
-    open_table,
-    read_parquet_rows,
-)
+from ..inputs.formats import check_columns, open_parquet, read_parquet_rows
+from ..inputs.tables import open_table
 from .arrow import (
     RowsLoader,
     TableSource,

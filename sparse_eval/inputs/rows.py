@@ -29,7 +29,7 @@ from .cells import (
     plain_type,
 )
 from .files import naming
-from .tables import Field
+from .formats import Field
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
     from ..core.types import Floats, Integers, Items
     from .columns import Columns
-    from .tables import Batch, Part, Table
+    from .formats import Batch, Part
+    from .tables import Table
 
 _KINDS: dict[str, Any] = {
     "user": "id", "item": "id", "value": "number", "gain": "number", "rank": "number",

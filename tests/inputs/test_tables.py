@@ -18,8 +18,9 @@ from raising import raises, warns
 import sparse_eval as se
 from sparse_eval.datasets import SkippedLinesWarning, load
 from sparse_eval.errors import InvalidDataError, InvalidFileError, SparseEvalError
-from sparse_eval.inputs import tables
-from sparse_eval.inputs.tables import Field, open_table
+from sparse_eval.inputs import formats, tables
+from sparse_eval.inputs.formats import Field
+from sparse_eval.inputs.tables import open_table
 
 FRAME = pd.DataFrame(
     {"user": ["b", "b", "c"], "item": ["x", "y", "x"], "value": [1.0, 3.0, 0.0], "at": [3, 1, 2]}
@@ -184,7 +185,7 @@ def test_times_of_two_kinds_are_an_error(tmp_path, times, row):
 )
 def test_loses_no_line(tmp_path, monkeypatch, suffix, compress):
     """Of several blocks and streams; a damaged stream or line is an error."""
-    monkeypatch.setattr(tables, "_BLOCK", 2_000)
+    monkeypatch.setattr(formats, "_BLOCK", 2_000)
     lines = [f"u{number},{'i' * (number % 200)}x" for number in range(1000)]
     data = "\r\n".join(["user,item", *lines]).encode()
     path = tmp_path / f"a.csv{suffix}"
