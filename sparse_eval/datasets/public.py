@@ -200,7 +200,9 @@ def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "erro
             rows[name].cast(pa.large_string()).combine_chunks() for name in _MIND_FIELDS[1:]
         )
         blank = pc.or_(pc.equal(pc.utf8_trim_whitespace(user), ""), pc.equal(shown, ""))
-        _check_rows(blank, "a user id and impressions like 'N123-1 N456-0'", user)
+        if (row := blank.index(True).as_py()) >= 0:
+            expected = "expected a user id and impressions like 'N123-1 N456-0'"
+            raise bad_row(row, "user", f"{expected}, found {user[row].as_py()!r}")
         times = _unix_seconds(written)
         tokens, token_rows = _words(shown)
         codes = tokens.dictionary_encode()
@@ -253,13 +255,6 @@ def _words(texts: Any) -> tuple[Any, Integers]:
     words, rows = pc.list_flatten(lists), pc.list_parent_indices(lists).to_numpy()
     kept = np.asarray(pc.not_equal(words, ""))
     return words.filter(pa.array(kept)), rows[kept].astype(np.int64)
-
-
-def _check_rows(wrong: Any, expected: str, column: Any) -> None:
-    """Raise an error about the first wrong row."""
-    row = wrong.index(True).as_py()
-    if row >= 0:
-        raise bad_row(row, "user", f"expected {expected}, found {column[row].as_py()!r}")
 
 
 def _unix_seconds(written: Any) -> Integers:

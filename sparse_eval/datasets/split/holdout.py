@@ -54,9 +54,6 @@ class LeftOut(NamedTuple):
     unknown: int = 0
 
 
-_NOTHING_LEFT_OUT = LeftOut()
-
-
 class Unknown(NamedTuple):
     """Counts of held-out data that are unknown to the training data.
 
@@ -146,7 +143,7 @@ class Holdout:
         test: CSRMatrix | None = None,
         fold_in: CSRMatrix | None = None,
         cut: np.datetime64 | int | None = None,
-        left_out: LeftOut = _NOTHING_LEFT_OUT,
+        left_out: LeftOut = LeftOut(),  # noqa: B008 - immutable
     ) -> None:
         given = dict(zip(PARTS, (train, validation, test, fold_in), strict=True))
         for part, matrix in given.items():
