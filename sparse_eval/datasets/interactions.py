@@ -248,9 +248,13 @@ class Interactions:
         >>> len(clicks.without(test)) + test.nnz == len(clicks)
         True
         """
+        return self._take(~self._are_in(held))
+
+    def _are_in(self, matrix: CSRMatrix) -> Booleans:
+        """Return for each event whether a matrix of the same shape stores its pair."""
         pairs = self.user_codes.astype(np.int64) * self.n_items + self.item_codes
-        rows = np.repeat(np.arange(held.shape[0]), np.diff(held.indptr))
-        return self._take(~np.isin(pairs, rows * self.n_items + held.indices))
+        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        return np.isin(pairs, rows * self.n_items + matrix.indices)
 
     def filter(
         self,
