@@ -140,7 +140,7 @@ def open_truth(side: Any, gain: str | Usual | None = USUAL) -> Any:
     users to items becomes `Relevance`. Anything else is kept as it is. `gain` is a column of a
     table.
     """
-    readers = {
+    readers: dict[Kind, Any] = {
         Kind.QRELS: read_qrels,
         Kind.MATRIX: partial(_read_matrix, sum_duplicates=True),
     }
@@ -164,11 +164,13 @@ def _open(
     A Series becomes a mapping by user. Anything else is returned unchanged.
     """
     if isinstance(side, str | Path):
-        known = {Kind.PARQUET: scan, Kind.TABLE: scan, Kind.CSR_FOLDER: open_csr, **readers}
         kind = kind_of(side)
-        if kind not in known:
+        if kind.is_table:
+            return scan(side)
+        readers = {Kind.CSR_FOLDER: open_csr, **readers}
+        if kind not in readers:
             raise InvalidFileError(f"holds {kind.value}; expected {expected}", side)
-        return known[kind](side)
+        return readers[kind](side)
     are_many = isinstance(side, list | tuple) and len(side) > 0
     are_paths = are_many and all(isinstance(one, str | Path) for one in side)
     return scan(side) if are_paths or engine_of(side) is not None else of_series(side)
