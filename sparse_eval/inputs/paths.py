@@ -20,7 +20,7 @@ from .nested import of_series, rows_by_user
 from .npy import open_csr, read_sparse, sliceable_csr
 from .rankings import Rankings
 from .relevance import Relevance
-from .tables import RankingsScan, RelevanceScan, Table, engine_of, open_table
+from .tables import RankingsScan, RelevanceScan, engine_of, open_table
 from .trec import read_qrels, read_run
 
 if TYPE_CHECKING:
@@ -188,10 +188,8 @@ def open_side(
     """
     if not isinstance(side, RankingsScan | RelevanceScan):
         return side
-    table = open_table(side.table)
+    table = replace(open_table(side.table), empty=f"{side.content} have no rows")
     columns = side.choose(table)
-    if table.empty == Table.empty:
-        table = replace(table, empty=f"{side.content} have no rows")
     if isinstance(side, RelevanceScan):
         return Relevance.of_table(table, columns, threshold)
     return Rankings.of_table(table, columns, ties, relevance)
