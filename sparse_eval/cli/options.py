@@ -43,7 +43,7 @@ from ..core.files import as_path
 from ..core.formatting import records, text_of_frame
 from ..core.threads import limit_threads
 from ..errors import InvalidDataError, SparseEvalError
-from ..inputs.files import is_uri
+from ..inputs.input_files import is_uri
 from .terminal import LINE, QUIET, echo, note
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Interactions of users with items: loaded from files, split, or synthetic."""
 
 from ..core.messages import no_attribute
-from ..inputs.cells import UNDATED
+from ..inputs.column_values import UNDATED
 from ..inputs.columns import GuessWarning
 from ..inputs.formats import SkippedLinesWarning
 from .interactions import Interactions

@@ -14,11 +14,11 @@ from ..core.arguments import check_choice, check_number, check_whole
 from ..core.csr import coordinates, sort_pairs, summed_csr
 from ..errors import InvalidDataError, shown
 from ..inputs.axes import Axis, union_of
-from ..inputs.cells import UNDATED
+from ..inputs.column_values import UNDATED
 from ..inputs.columns import USUAL, describe_columns
-from ..inputs.files import naming
+from ..inputs.encoded_rows import read_rows
+from ..inputs.input_files import naming
 from ..inputs.labelled import LabelledMatrix, labels_of
-from ..inputs.rows import read_rows
 from ..inputs.tables import open_table
 from .times import Clock
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..core.types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items
-    from ..inputs.cells import TimeUnit
-    from ..inputs.tables import Frame, Table
+    from ..inputs.column_values import TimeUnit
+    from ..inputs.tables import Frame, InputTable
 
 
 #: What to do with events that have the same user, item, time and value as an earlier event.
@@ -484,7 +484,7 @@ class Interactions:
 
 
 def read_interactions(
-    table: Table,
+    table: InputTable,
     given: Mapping[str, Hashable],
     *,
     event: Hashable = None,

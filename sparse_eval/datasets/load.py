@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..core.files import as_input
 from ..errors import InvalidDataError, InvalidFileError
 from ..inputs.columns import USUAL
-from ..inputs.files import find_files, is_uri, naming
 from ..inputs.formats import CsvOptions
+from ..inputs.input_files import find_files, is_uri, naming
 from ..inputs.npy import read_sparse
 from ..inputs.tables import open_table
 from .interactions import Interactions, check_duplicates, read_interactions

@@ -9,10 +9,10 @@ import numpy as np
 
 from ..core.files import as_input
 from ..errors import InvalidFileError
-from ..inputs.cells import UNDATED, bad_row
-from ..inputs.files import check_lines, naming, read_lines, shorten
+from ..inputs.column_values import UNDATED, bad_row
+from ..inputs.encoded_rows import encode_texts
 from ..inputs.formats import CsvOptions
-from ..inputs.rows import encode_texts
+from ..inputs.input_files import check_lines, naming, read_lines, shorten
 from ..inputs.tables import open_table, read_whole
 from .interactions import Interactions, read_interactions
 

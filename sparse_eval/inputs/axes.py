@@ -18,7 +18,7 @@ from ..core.arrays import as_array, describe, is_frame
 from ..core.csr import gather
 from ..core.hashing import hash_labels
 from ..errors import InvalidDataError
-from .cells import as_ids, decoded, is_text
+from .column_values import as_ids, decoded, is_text
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence

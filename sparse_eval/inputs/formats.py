@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from ..core.arguments import check_choice
 from ..core.messages import warn
 from ..errors import InvalidDataError, shown
-from .cells import is_list
-from .files import in_arrow, naming
+from .column_values import is_list
+from .input_files import in_arrow, naming
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from .files import File
+    from .input_files import File
 
 #: Rows of Arrow.
 ArrowRows: TypeAlias = "pa.RecordBatch | pa.Table"
@@ -31,7 +31,7 @@ ArrowRows: TypeAlias = "pa.RecordBatch | pa.Table"
 Batch: TypeAlias = "dict[str, Any]"
 
 #: What a column holds: ids, other text, gains or ranks or scores, times.
-Kind: TypeAlias = Literal["id", "text", "number", "time"]
+ColumnKind: TypeAlias = Literal["id", "text", "number", "time"]
 
 #: Hive's text for a missing value in the name of a folder.
 _NO_KEY = "__HIVE_DEFAULT_PARTITION__"
@@ -52,10 +52,10 @@ class Field(NamedTuple):
 
     role: str
     column: Any
-    kind: Kind
+    kind: ColumnKind
 
 
-class Part:
+class TablePart:
     """Rows with named columns: a file, or a frame.
 
     Attributes
@@ -121,7 +121,7 @@ class Part:
                 yield batch
 
 
-class ArrowPart(Part):
+class ArrowPart(TablePart):
     """A frame of a library with an Arrow stream."""
 
     def __init__(self, reader: pa.RecordBatchReader, *, is_once: bool = False) -> None:
@@ -142,7 +142,7 @@ class ArrowPart(Part):
             )
 
 
-class PandasPart(Part):
+class PandasPart(TablePart):
     """A frame of pandas, of which only the needed columns are converted."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
@@ -187,7 +187,7 @@ class PandasPart(Part):
         return column
 
 
-class ParquetPart(Part):
+class ParquetPart(TablePart):
     """A file of Parquet, whose text is read as the codes that the file has for it."""
 
     def __init__(self, file: File) -> None:
@@ -267,7 +267,7 @@ def read_parquet_rows(file: File, names: list[str], n_rows: int = 2**20) -> Iter
     pa.default_memory_pool().release_unused()
 
 
-class IpcPart(Part):
+class IpcPart(TablePart):
     """A file of Arrow IPC (Feather)."""
 
     def __init__(self, file: File) -> None:
@@ -291,7 +291,7 @@ class IpcPart(Part):
             yield rows.select(_names(fields))
 
 
-class JsonPart(Part):
+class JsonPart(TablePart):
     """A file of JSON lines, one object in each. It is read twice: keys may first appear late."""
 
     def __init__(self, file: File) -> None:
@@ -383,7 +383,7 @@ class CsvOptions:
             ) from None
 
 
-class CsvPart(Part):
+class CsvPart(TablePart):
     """A file of text, with fields separated by `sep`."""
 
     is_text = True
@@ -529,7 +529,7 @@ class CsvPart(Part):
             )
 
 
-def _csv_type(found: Any, kind: Kind) -> Any:
+def _csv_type(found: Any, kind: ColumnKind) -> Any:
     """Return the type to read a column of text with, given the type of its first rows."""
     import pyarrow as pa
     from pyarrow import types

@@ -15,8 +15,8 @@ from scipy.sparse import issparse
 from ..core.files import as_input
 from ..errors import InvalidDataError, InvalidFileError
 from .columns import USUAL, Usual
-from .files import find_files, is_uri, naming
-from .nested import of_series, rows_by_user
+from .input_files import find_files, is_uri, naming
+from .lists_by_user import of_series, rows_by_user
 from .npy import open_csr, read_sparse, sliceable_csr
 from .rankings import Rankings
 from .relevance import Relevance
@@ -35,7 +35,7 @@ _EXPECTED = (
 )
 
 
-class Kind(Enum):
+class PathKind(Enum):
     """The content of a file or folder."""
 
     PARQUET = "Parquet"
@@ -50,10 +50,10 @@ class Kind(Enum):
     @property
     def is_table(self) -> bool:
         """Whether it has named columns."""
-        return self in (Kind.PARQUET, Kind.TABLE)
+        return self in (PathKind.PARQUET, PathKind.TABLE)
 
 
-def kind_of(path: PathLike) -> Kind:
+def kind_of(path: PathLike) -> PathKind:
     """Return the kind of content of a file or folder, by its name.
 
     ===========================================  =========================================
@@ -78,16 +78,16 @@ def kind_of(path: PathLike) -> Kind:
     if not is_uri(path):
         folder = as_input(path)
         if (folder / "indptr.npy").exists():
-            return Kind.CSR_FOLDER
+            return PathKind.CSR_FOLDER
         if any((folder / f"{side}_factors.npy").exists() for side in ("user", "item")):
-            return Kind.FACTORS_FOLDER
+            return PathKind.FACTORS_FOLDER
     first = find_files(path)[0][0]
     if first.format is not None:
-        return Kind.PARQUET if first.format == "parquet" else Kind.TABLE
+        return PathKind.PARQUET if first.format == "parquet" else PathKind.TABLE
     name = Path(first.path).name.lower().removesuffix(".gz")
     if name.endswith(".npz"):
         return _kind_of_npz(Path(first.path))
-    for kind, suffix in ((Kind.RUN, ".run"), (Kind.QRELS, ".qrels")):
+    for kind, suffix in ((PathKind.RUN, ".run"), (PathKind.QRELS, ".qrels")):
         if name.endswith(suffix):
             return kind
     if not first.exists():
@@ -95,7 +95,7 @@ def kind_of(path: PathLike) -> Kind:
     raise InvalidFileError(f"the name does not show the content; expected {_EXPECTED}", path)
 
 
-def _kind_of_npz(path: Path) -> Kind:
+def _kind_of_npz(path: Path) -> PathKind:
     with naming(path):
         try:
             with zipfile.ZipFile(path) as archive:
@@ -105,7 +105,7 @@ def _kind_of_npz(path: Path) -> Kind:
     if not names:
         raise InvalidFileError("is a .zip without arrays; expected a matrix or a model", path)
     # Similarities of neighbour models are saved by SciPy's parts, without its format.
-    return Kind.MATRIX if "format" in names else Kind.CHECKPOINT
+    return PathKind.MATRIX if "format" in names else PathKind.CHECKPOINT
 
 
 def open_lists(side: Any, ties: Ties = "item") -> Any:
@@ -115,9 +115,9 @@ def open_lists(side: Any, ties: Ties = "item") -> Any:
     runs, with ties ordered by `ties`, and lists of lists become `Rankings`. Anything else is
     returned unchanged.
     """
-    readers: dict[Kind, Any] = {
-        Kind.RUN: partial(read_run, ties=ties),
-        Kind.MATRIX: partial(_read_matrix, sum_duplicates=False),
+    readers: dict[PathKind, Any] = {
+        PathKind.RUN: partial(read_run, ties=ties),
+        PathKind.MATRIX: partial(_read_matrix, sum_duplicates=False),
     }
     expected = "recommendations: positions of users × items, a run or a table"
     side = _open(side, Rankings.scan, readers, expected)
@@ -140,9 +140,9 @@ def open_truth(side: Any, gain: str | Usual | None = USUAL) -> Any:
     users to items becomes `Relevance`. Anything else is kept as it is. `gain` is a column of a
     table.
     """
-    readers: dict[Kind, Any] = {
-        Kind.QRELS: read_qrels,
-        Kind.MATRIX: partial(_read_matrix, sum_duplicates=True),
+    readers: dict[PathKind, Any] = {
+        PathKind.QRELS: read_qrels,
+        PathKind.MATRIX: partial(_read_matrix, sum_duplicates=True),
     }
     expected = "gains: values of users × items, qrels or a table"
     side = _open(side, partial(Relevance.scan, gain=gain), readers, expected)
@@ -156,7 +156,7 @@ def open_truth(side: Any, gain: str | Usual | None = USUAL) -> Any:
 def _open(
     side: Any,
     scan: Callable[[Any], Any],
-    readers: Mapping[Kind, Callable[[Any], Any]],
+    readers: Mapping[PathKind, Callable[[Any], Any]],
     expected: str,
 ) -> Any:
     """Open a path by the reader of its kind, and a frame or a list of paths as a table.
@@ -167,7 +167,7 @@ def _open(
         kind = kind_of(side)
         if kind.is_table:
             return scan(side)
-        readers = {Kind.CSR_FOLDER: open_csr, **readers}
+        readers = {PathKind.CSR_FOLDER: open_csr, **readers}
         if kind not in readers:
             raise InvalidFileError(f"holds {kind.value}; expected {expected}", side)
         return readers[kind](side)

@@ -18,9 +18,8 @@ from urllib.parse import unquote
 from ..core.arguments import check_choice
 from ..core.arrays import describe
 from ..errors import InvalidDataError
-from .cells import as_numbers, decoded, is_text, kind_of_type, plain_type
+from .column_values import as_numbers, decoded, is_text, kind_of_type, plain_type
 from .columns import USUAL, choose_columns, role_of
-from .files import find_files, naming, one_format
 from .formats import (
     ArrowPart,
     CsvOptions,
@@ -31,6 +30,7 @@ from .formats import (
     PandasPart,
     ParquetPart,
 )
+from .input_files import find_files, naming, one_format
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..core.types import PathLike
-    from .columns import Columns
-    from .formats import Part
+    from .columns import TableColumns
+    from .formats import TablePart
 
 
 class ArrowStream(Protocol):
@@ -55,19 +55,19 @@ Frame: TypeAlias = "pd.DataFrame | ArrowStream | Sequence[Mapping[str, Any]]"
 
 
 @dataclass(frozen=True)
-class Table:
+class InputTable:
     """One or more parts with the same columns.
 
     Attributes
     ----------
-    parts : sequence of Part
+    parts : sequence of TablePart
     where : Path, str or None
         The file, folder, pattern or URI, as messages name it.
     empty : str
         The error if there are no rows.
     """
 
-    parts: Sequence[Part]
+    parts: Sequence[TablePart]
     where: Any = None
     empty: str = "the table has no rows"
 
@@ -104,7 +104,7 @@ class Table:
         *,
         content: str = "",
         hint: str = "",
-    ) -> Columns:
+    ) -> TableColumns:
         """Return the column of each role; arguments and errors as of `choose_columns`.
 
         Errors begin with the content of the table, and end with a hint.
@@ -155,7 +155,7 @@ def open_table(
     source: Any,
     format: str | None = None,  # noqa: A002
     options: CsvOptions | None = None,
-) -> Table:
+) -> InputTable:
     """Return a table of any kind.
 
     Parameters
@@ -177,29 +177,29 @@ def open_table(
     InvalidFileError
         If a file or folder cannot be read, or holds no table.
     """
-    if isinstance(source, Table):
+    if isinstance(source, InputTable):
         return source
     if format is not None:
         check_choice("format", format, ("csv", "tsv", "parquet", "json", "arrow"))
     options = options or CsvOptions()
     if isinstance(source, str | Path):
         parts = _open_path(source, format, options)
-        return Table(parts, Path(source) if isinstance(source, Path) else source)
+        return InputTable(parts, Path(source) if isinstance(source, Path) else source)
     if isinstance(source, list | tuple) and not source:
         raise InvalidDataError("the list is empty; pass at least one file, frame or row")
     if isinstance(source, list | tuple) and not isinstance(source[0], Mapping):
         tables = [open_table(one, format, options) for one in source]
-        return Table([part for table in tables for part in table.parts])
-    return Table([_open_frame(source)])
+        return InputTable([part for table in tables for part in table.parts])
+    return InputTable([_open_frame(source)])
 
 
-def _open_path(source: PathLike, given: str | None, options: CsvOptions) -> list[Part]:
+def _open_path(source: PathLike, given: str | None, options: CsvOptions) -> list[TablePart]:
     files, base = find_files(source)
     kind = one_format(files, given)
     sep = options.sep or ("\t" if "tsv" in (kind, files[0].format) else ",")
     makers = {"parquet": ParquetPart, "json": JsonPart, "arrow": IpcPart}
     make: Any = makers.get(kind, partial(CsvPart, options=options, sep=sep))
-    parts: list[Part] = [make(file) for file in files]
+    parts: list[TablePart] = [make(file) for file in files]
     for part, file in zip(parts, files, strict=True):
         if len(files) > 1 or file.path != str(source):
             folders = Path(file.path).relative_to(base).parts[:-1]
@@ -208,7 +208,7 @@ def _open_path(source: PathLike, given: str | None, options: CsvOptions) -> list
     return parts
 
 
-def _open_frame(source: Any) -> Part:
+def _open_frame(source: Any) -> TablePart:
     """Return a frame as a part."""
     import pyarrow as pa
 
@@ -242,9 +242,9 @@ def _open_frame(source: Any) -> Part:
     return ArrowPart(reader, is_once=not hasattr(type(source), "__len__"))
 
 
-def table_of(schema: pa.Schema) -> Table:
+def table_of(schema: pa.Schema) -> InputTable:
     """Return a table of some columns without rows."""
-    return Table([ArrowPart(schema.empty_table().to_reader())])
+    return InputTable([ArrowPart(schema.empty_table().to_reader())])
 
 
 def exports_rows(table: object) -> bool:
@@ -285,7 +285,7 @@ class _Scan:
     content: ClassVar[str]
     call: ClassVar[str]
 
-    def choose(self, table: Table) -> Columns:
+    def choose(self, table: InputTable) -> TableColumns:
         """Return the columns to read, or raise an error as `choose_columns` does."""
         hint = f"; name the columns with {self.call}"
         return table.choose(self.given, content=f"{self.content}: ", hint=hint)
@@ -374,7 +374,7 @@ def to_pandas(source: Any, *, text: bool = False) -> pd.DataFrame:
         return frame
 
 
-def read_whole(table: Table, columns: Mapping[Any, Hashable]) -> pa.Table | None:
+def read_whole(table: InputTable, columns: Mapping[Any, Hashable]) -> pa.Table | None:
     """Return columns of a table by other names, None if it has no rows."""
     import pyarrow as pa
 

@@ -22,10 +22,10 @@ from ..core.csr import sort_distinct
 from ..core.files import as_path, replacing
 from ..errors import InvalidDataError, InvalidFileError
 from .axes import label_of
-from .files import check_lines, naming, read_lines
+from .encoded_rows import EncodedRows, encode_texts
+from .input_files import check_lines, naming, read_lines
 from .rankings import Rankings, Ties, check_ties
 from .relevance import Relevance
-from .rows import Rows, encode_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -271,7 +271,7 @@ def write_qrels(relevance: Relevance, path: PathLike) -> None:
     )
 
 
-def _read(path: Path, names: tuple[str, ...], number_name: str) -> Rows:
+def _read(path: Path, names: tuple[str, ...], number_name: str) -> EncodedRows:
     """Return the numbers of a file by user and item, whose labels are sorted."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -310,7 +310,7 @@ def _read(path: Path, names: tuple[str, ...], number_name: str) -> Rows:
         encode_texts(column.filter(chosen)) for column in (user, item)
     )
     labels = user_labels.marked(True), item_labels.marked(True)
-    return Rows(*labels, user_codes, item_codes, values[kept])
+    return EncodedRows(*labels, user_codes, item_codes, values[kept])
 
 
 def _number(text: str) -> float:

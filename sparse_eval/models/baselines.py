@@ -20,7 +20,7 @@ from ..core.csr import sort_pairs, summed_csr
 from ..core.hashing import hash_labels, splitmix64
 from ..core.threads import one_blas_thread
 from ..errors import InvalidDataError
-from ..inputs.cells import UNDATED
+from ..inputs.column_values import UNDATED
 from ..inputs.training import count_users
 from .identifiers import TrainedOn
 from .inputs import open_train

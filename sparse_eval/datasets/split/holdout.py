@@ -16,7 +16,7 @@ from ...core.saved_arrays import read_arrays
 from ...errors import InvalidDataError, InvalidFileError
 from ...inputs.axes import label_of
 from ...inputs.columns import USUAL
-from ...inputs.files import naming
+from ...inputs.input_files import naming
 from ...inputs.labelled import LabelledMatrix, SplitPart, matrix_labels
 from ...inputs.npy import read_sparse, reading_npz
 from ..interactions import Interactions, label_array, with_common_labels

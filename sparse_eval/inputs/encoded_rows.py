@@ -11,7 +11,7 @@ import numpy as np
 from ..core.threads import for_each
 from ..errors import InvalidDataError
 from .axes import Axis, encode
-from .cells import (
+from .column_values import (
     Times,
     are_floats,
     as_ids,
@@ -28,8 +28,8 @@ from .cells import (
     orders_of,
     plain_type,
 )
-from .files import naming
 from .formats import Field
+from .input_files import naming
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..core.types import Floats, Integers, Items
-    from .columns import Columns
-    from .formats import Batch, Part
-    from .tables import Table
+    from .columns import TableColumns
+    from .formats import Batch, TablePart
+    from .tables import InputTable
 
 _KINDS: dict[str, Any] = {
     "user": "id", "item": "id", "value": "number", "gain": "number", "rank": "number",
@@ -48,7 +48,7 @@ _KINDS: dict[str, Any] = {
 
 
 @dataclass(slots=True)
-class Rows:
+class EncodedRows:
     """The rows of a table.
 
     Attributes
@@ -77,15 +77,15 @@ class Rows:
 
 
 def read_rows(
-    table: Table,
-    columns: Columns,
+    table: InputTable,
+    columns: TableColumns,
     *,
     users: Axis | None = None,
     items: Axis | None = None,
     order: tuple[Axis | None, Axis | None] = (None, None),
     keep: Sequence[str] | None = None,
     gains: Mapping[Any, float] | None = None,
-) -> Rows:
+) -> EncodedRows:
     """Read the columns of a table.
 
     A row with a list of items becomes one row for each item. Without scores, the position in the
@@ -93,8 +93,8 @@ def read_rows(
 
     Parameters
     ----------
-    table : Table
-    columns : Columns
+    table : InputTable
+    columns : TableColumns
         Of users, items, one of values, gains, ranks and scores, times, and events.
     users, items : Axis, optional
         The labels to number by.
@@ -121,7 +121,7 @@ def read_rows(
     starts: list[tuple[int, Any]] = []
     n_rows = 0
 
-    def add(batch: Batch, first: int, part: Part, role: str) -> None:
+    def add(batch: Batch, first: int, part: TablePart, role: str) -> None:
         """Add a column of a batch; `first` is the number of its first row."""
         column, name = batch[role], names.get(role)
         if role in ids:
@@ -186,7 +186,9 @@ def read_rows(
 
     (user_codes, user_labels), (item_codes, item_labels) = for_each(finish, list(ids))
     encoded = (user_labels, item_labels, user_codes, item_codes)
-    return Rows(*encoded, _joined(numbers), _joined(times.blocks), times.kind, _joined(types))
+    return EncodedRows(
+        *encoded, _joined(numbers), _joined(times.blocks), times.kind, _joined(types)
+    )
 
 
 def _one_item_per_row(batch: Batch, *, ranked: bool) -> Batch:
