@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from ..errors import InvalidDataError, InvalidFileError, shown
-from ..inputs.columns import USUAL, Columns, Usual, describe_columns
-from ..inputs.files import naming
-from ..inputs.paths import Kind, kind_of
+from ..inputs.columns import USUAL, TableColumns, Usual, describe_columns
+from ..inputs.input_files import naming
+from ..inputs.paths import PathKind, kind_of
 from ..inputs.rankings import Ties
 from ..inputs.tables import open_table, to_pandas
 from .options import ItemColumn, Rare, UserColumn, check_applies, option, step, typed
@@ -362,9 +362,9 @@ class Tables:
         from ..inputs.rankings import Rankings
         from ..inputs.trec import read_run
 
-        kind, order = Kind.RUN if self.trec else kind_of(path), self.ties or usual_ties
+        kind, order = PathKind.RUN if self.trec else kind_of(path), self.ties or usual_ties
         scan: RankingsScan | None = None
-        has_ranks = kind is not Kind.RUN
+        has_ranks = kind is not PathKind.RUN
         if kind.is_table:
             given: dict[str, Any] = {**self.ids, "rank": self.rank, "score": self.score}
             scan = Rankings.scan(path, **given)
@@ -375,7 +375,7 @@ class Tables:
             )
         averaged = order == "average" and not has_ranks
         if scan is None:
-            return read_run(path, ties=order) if kind is Kind.RUN else path, averaged
+            return read_run(path, ties=order) if kind is PathKind.RUN else path, averaged
         # A scan need not fit in memory.
         return scan if has_ranks or order == usual_ties else open_side(scan, order), averaged
 
@@ -400,7 +400,7 @@ class Tables:
             return truth
         with naming(path):
             if truth is path:  # entries of a pair are compared before they are summed
-                is_matrix = kind_of(path) is Kind.MATRIX
+                is_matrix = kind_of(path) is PathKind.MATRIX
                 truth = read_sparse(path) if is_matrix else read_truth(path)
             truth = open_side(truth, threshold=self.threshold)
             matrix = truth.to_csr() if isinstance(truth, Relevance) else truth
@@ -424,7 +424,7 @@ class Tables:
         return open_side(Relevance.scan(path, **self.ids, gain=gain))
 
 
-def _chosen(scan: RankingsScan | RelevanceScan, path: Path) -> Columns:
+def _chosen(scan: RankingsScan | RelevanceScan, path: Path) -> TableColumns:
     """Return the columns of a table, and show those that were recognized and ignored."""
     chosen = scan.choose(open_table(path))
     if notes := describe_columns(chosen.recognized, chosen.ignored):
@@ -461,10 +461,10 @@ class Items:
             """Return an array, a matrix, or a frame by item; a Series of one column unless wide."""
             if path is None or path.suffix == ".npy":
                 return path and open_array(path)
-            if path == self.groups and kind_of(path) is Kind.MATRIX:
+            if path == self.groups and kind_of(path) is PathKind.MATRIX:
                 return read_sparse(path)
             frame = _by_item(path, tables.item)
-            if tables.trec or kind_of(lists) is Kind.RUN:  # whose ids are text
+            if tables.trec or kind_of(lists) is PathKind.RUN:  # whose ids are text
                 frame.index = frame.index.astype(str)
             return frame if wide or len(frame.columns) > 1 else frame.iloc[:, 0]
 

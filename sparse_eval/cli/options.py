@@ -48,7 +48,7 @@ from ..core.atomic_files import as_path
 from ..core.formatting import records, text_of_frame
 from ..core.threads import limited_threads
 from ..errors import InvalidDataError, SparseEvalError
-from ..inputs.files import is_uri
+from ..inputs.input_files import is_uri
 from .terminal import LINE, QUIET, echo, note
 
 if TYPE_CHECKING:

@@ -1,9 +1,9 @@
 """Interactions of users with items: loaded from files, split, or synthetic."""
 
 from ..core.messages import no_attribute
-from ..inputs.cells import UNDATED
+from ..inputs.column_values import UNDATED
 from ..inputs.columns import GuessWarning
-from ..inputs.tables import SkippedLinesWarning
+from ..inputs.formats import SkippedLinesWarning
 from .interactions import Interactions
 from .load import load
 from .public import load_adjacency, load_mind, load_movielens

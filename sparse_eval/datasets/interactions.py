@@ -13,12 +13,12 @@ import pandas as pd
 from ..core.arguments import check_choice, check_number, check_whole
 from ..core.csr import coordinates, sort_pairs, summed_csr
 from ..errors import InvalidDataError, shown
-from ..inputs.axes import Axis
-from ..inputs.cells import UNDATED
+from ..inputs.axes import Axis, union_of
+from ..inputs.column_values import UNDATED
 from ..inputs.columns import USUAL, describe_columns
-from ..inputs.files import naming
+from ..inputs.encoded_rows import read_rows
+from ..inputs.input_files import naming
 from ..inputs.labelled import LabelledMatrix, labels_of
-from ..inputs.rows import read_rows, union_of
 from ..inputs.tables import open_table
 from .times import Clock
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..core.types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items
-    from ..inputs.cells import TimeUnit
-    from ..inputs.tables import Frame, Table
+    from ..inputs.column_values import TimeUnit
+    from ..inputs.tables import Frame, InputTable
 
 
 #: What to do with events that have the same user, item, time and value as an earlier event.
@@ -484,7 +484,7 @@ class Interactions:
 
 
 def read_interactions(
-    table: Table,
+    table: InputTable,
     given: Mapping[str, Hashable],
     *,
     event: Hashable = None,
@@ -607,7 +607,7 @@ def with_common_labels(*parts: Interactions) -> list[Interactions]:
             "each file with counts=True or counts=False",
             argument="counts",
         )
-    labels: dict[str, list[Axis]] = {}
+    unions = []
     for role in ("users", "items"):
         axes: list[Axis] = [getattr(part, role) for part in parts]
         if any(axis.is_text for axis in axes):
@@ -617,9 +617,8 @@ def with_common_labels(*parts: Interactions) -> list[Interactions]:
                 f"{role} have text as ids in one part and numbers in another; use ids of one type "
                 "for all parts"
             )
-        labels[role] = axes
-    user_codes, users = union_of(labels["users"])
-    item_codes, items = union_of(labels["items"])
+        unions.append(union_of(axes))
+    (user_codes, users), (item_codes, items) = unions
     return [
         replace(
             part,
@@ -644,16 +643,15 @@ def label_array(name: str, labels: Axis) -> AnyArray:
     Raises
     ------
     InvalidDataError
-        If they are neither all text nor all int64.
+        If a text ends with a null character, which NumPy drops.
     """
-    if labels.dtype == np.int64:
+    if labels.is_integer:
         return labels.to_numpy()
     texts = labels.tolist()
-    if all(isinstance(text, str) for text in texts):
-        array = np.array(texts, dtype=np.str_)
-        if array.tolist() == texts:  # NumPy drops trailing NUL characters
-            return array
-    raise InvalidDataError(
-        f"{name}: labels must be all text or all int64, and text must not end with a null "
-        f"character. Convert them first, for example with {name}.map(str)"
-    )
+    array = np.array(texts, dtype=np.str_)
+    if array.tolist() != texts:
+        raise InvalidDataError(
+            f"{name}: labels must be all text or all int64, and text must not end with a null "
+            f"character. Convert them first, for example with {name}.map(str)"
+        )
+    return array

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..core.atomic_files import as_input
 from ..errors import InvalidDataError, InvalidFileError
 from ..inputs.columns import USUAL
-from ..inputs.files import find_files, is_uri, naming
+from ..inputs.formats import CsvOptions
+from ..inputs.input_files import find_files, is_uri, naming
 from ..inputs.npy import read_sparse
 from ..inputs.tables import open_table
 from .interactions import Interactions, check_duplicates, read_interactions
@@ -171,17 +172,11 @@ def load(
     elif formats[0] == "npz":
         result = _load_npz(as_input(path))
     else:
-        text: dict[str, Any] = {
-            "sep": sep,
-            "encoding": encoding,
-            "header": header,
-            "on_bad_lines": on_bad_lines,
-        }
         if not header:
             columns["user"] = 0 if user is USUAL else user
             columns["item"] = 1 if item is USUAL else item
         return read_interactions(
-            open_table(source, format=format, **text),
+            open_table(source, format, CsvOptions(sep, encoding, header, on_bad_lines)),
             columns,
             event=event,
             events=events,

@@ -9,15 +9,14 @@ import numpy as np
 
 from ..core.atomic_files import as_input
 from ..errors import InvalidFileError
-from ..inputs.cells import UNDATED, bad_row
-from ..inputs.files import naming, read_lines, shorten
-from ..inputs.rows import encode_texts
+from ..inputs.column_values import UNDATED, bad_row
+from ..inputs.encoded_rows import encode_texts
+from ..inputs.formats import CsvOptions
+from ..inputs.input_files import check_lines, naming, read_lines, shorten
 from ..inputs.tables import open_table, read_whole
 from .interactions import Interactions, read_interactions
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ..core.types import Integers, PathLike
 
 
@@ -89,7 +88,8 @@ def load_adjacency(
     sizes = pc.list_value_length(fields).to_numpy() - 1
     first = pc.list_element(fields, 0)
     other = pc.and_(pc.equal(sizes, 0), pc.match_substring_regex(first, "[,;|]|::"))
-    _check_lines(other, "expected ids separated by spaces, found none", path, lines, numbers)
+    message = "expected ids separated by spaces, found none; correct"
+    check_lines(other, message, path, lines, numbers)
     is_count = pc.equal(first, pa.array(sizes).cast(pa.large_string()))
     if counts is None and 10 * pc.sum(is_count).as_py() > 9 * len(lines):
         raise InvalidFileError(
@@ -99,8 +99,8 @@ def load_adjacency(
             argument="counts",
         )
     if counts:
-        message = "expected the number of the items at the start"
-        _check_lines(pc.invert(is_count), message, path, lines, numbers)
+        message = "expected the number of the items at the start; correct"
+        check_lines(pc.invert(is_count), message, path, lines, numbers)
         first = pa.array(numbers).cast(pa.large_string())
     is_item = np.ones(len(sizes) + int(sizes.sum()), bool)
     is_item[np.cumsum(np.append(0, sizes[:-1] + 1))] = False
@@ -109,7 +109,6 @@ def load_adjacency(
         raise InvalidFileError("there are no interactions: no user has an item", path)
     user_codes, users = encode_texts(first, numbers=True)
     item_codes, item_labels = encode_texts(items, numbers=True)
-    users.written = item_labels.written = True
     return Interactions(
         user_codes=np.repeat(user_codes, sizes),
         item_codes=item_codes,
@@ -119,14 +118,6 @@ def load_adjacency(
         items=item_labels,
         recognized={"user": "line number"} if counts else {},
     )
-
-
-def _check_lines(wrong: Any, message: str, path: Path, lines: Any, numbers: Integers) -> None:
-    """Raise an error about the first wrong line; `numbers` are the numbers of lines, from 0 on."""
-    place = wrong.index(True).as_py()
-    if place >= 0:
-        found = shorten(lines[place].as_py())
-        raise InvalidFileError(f"{message}; correct {found}", path, int(numbers[place]) + 1)
 
 
 MIND_FILE = "behaviors.tsv"
@@ -197,7 +188,8 @@ def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "erro
 
     path = as_input(path)
     path = path / MIND_FILE if path.is_dir() else path
-    table = open_table(path, format="tsv", header=False, quoted=False, on_bad_lines=on_bad_lines)
+    options = CsvOptions(header=False, quoted=False, on_bad_lines=on_bad_lines)
+    table = open_table(path, "tsv", options)
     if len(table.names) != len(_MIND_FIELDS):
         raise InvalidFileError(f"expected {len(_MIND_FIELDS)} fields in a line", path)
     rows = read_whole(table, dict(zip(_MIND_FIELDS, table.names, strict=True)))
@@ -208,7 +200,9 @@ def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "erro
             rows[name].cast(pa.large_string()).combine_chunks() for name in _MIND_FIELDS[1:]
         )
         blank = pc.or_(pc.equal(pc.utf8_trim_whitespace(user), ""), pc.equal(shown, ""))
-        _check_rows(blank, "a user id and impressions like 'N123-1 N456-0'", user)
+        if (row := blank.index(True).as_py()) >= 0:
+            expected = "expected a user id and impressions like 'N123-1 N456-0'"
+            raise bad_row(row, "user", f"{expected}, found {user[row].as_py()!r}")
         times = _unix_seconds(written)
         tokens, token_rows = _words(shown)
         codes = tokens.dictionary_encode()
@@ -261,13 +255,6 @@ def _words(texts: Any) -> tuple[Any, Integers]:
     words, rows = pc.list_flatten(lists), pc.list_parent_indices(lists).to_numpy()
     kept = np.asarray(pc.not_equal(words, ""))
     return words.filter(pa.array(kept)), rows[kept].astype(np.int64)
-
-
-def _check_rows(wrong: Any, expected: str, column: Any) -> None:
-    """Raise an error about the first wrong row."""
-    row = wrong.index(True).as_py()
-    if row >= 0:
-        raise bad_row(row, "user", f"expected {expected}, found {column[row].as_py()!r}")
 
 
 def _unix_seconds(written: Any) -> Integers:
@@ -346,7 +333,7 @@ def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactio
         path = files[0]
     has_header = path.name == "ratings.csv" or path.suffix == ".csv"
     if has_header:
-        table = open_table(path, on_bad_lines=on_bad_lines)
+        table = open_table(path, options=CsvOptions(on_bad_lines=on_bad_lines))
         if list(table.names) != _MOVIELENS_HEADER:
             listed = ",".join(map(str, table.names))
             raise InvalidFileError(
@@ -355,9 +342,8 @@ def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactio
         given = dict(zip(_MOVIELENS_ROLES, _MOVIELENS_HEADER, strict=True))
         return replace(read_interactions(table, given), time_unit="s")
     sep = "::" if path.suffix == ".dat" else "\t"
-    table = open_table(
-        path, format="csv", sep=sep, header=False, quoted=False, on_bad_lines=on_bad_lines
-    )
+    options = CsvOptions(sep, header=False, quoted=False, on_bad_lines=on_bad_lines)
+    table = open_table(path, "csv", options)
     if len(table.names) != len(_MOVIELENS_ROLES):
         raise InvalidFileError(
             f"expected {len(_MOVIELENS_ROLES)} fields in a line, separated by {sep!r}", path

@@ -13,7 +13,15 @@ from pyarrow import ArrowInvalid
 
 from ..core.arguments import check_whole
 from ..errors import InvalidDataError
-from ..inputs.cells import FIRST_YEAR, LAST_YEAR, UNDATED, UNITS, TimeUnit, nanoseconds, unit_of
+from ..inputs.column_values import (
+    FIRST_YEAR,
+    LAST_YEAR,
+    UNDATED,
+    UNITS,
+    TimeUnit,
+    nanoseconds,
+    unit_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -14,11 +14,11 @@ from ..core.csr import summed_csr
 from ..core.hashing import digest_labels
 from ..errors import InvalidDataError
 from ..inputs.axes import Axis, encode, order_of
-from ..inputs.cells import gains_of, is_text, orders_of
+from ..inputs.column_values import gains_of, is_text, orders_of
 from ..inputs.data import SideData
+from ..inputs.encoded_rows import EncodedRows
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
-from ..inputs.rows import Rows
 from .sources import Block, Source
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..core.types import AnyArray, Items
     from ..inputs.item_data import KeyedPropensity
     from ..inputs.rankings import Ties
-    from ..inputs.tables import RankingsScan, RelevanceScan, Table
+    from ..inputs.tables import InputTable, RankingsScan, RelevanceScan
     from ..metrics.request import Request
 
 RECS, TRUTH = "the recommendations", "the relevant items"
@@ -107,7 +107,7 @@ class RowsLoader:
         with _naming_row(recs, columns.recs, RECS):
             name = columns.recs[2]
             values = orders_of(whole_column(recs, name), name, 0, ranks=columns.ranked)
-            rows = Rows(users, items, list_users, list_items, values)
+            rows = EncodedRows(users, items, list_users, list_items, values)
             rankings = Rankings.of_rows(rows, ranked=columns.ranked, ties=self.ties)
         gains = np.ones(len(truth))
         with _naming_row(truth, columns.truth, TRUTH):
@@ -251,7 +251,7 @@ class TableSource(Source):
     ----------
     rankings : RankingsScan
     relevance : RelevanceScan
-    recs, truth : Table
+    recs, truth : InputTable
         Their columns.
 
     Attributes
@@ -260,7 +260,7 @@ class TableSource(Source):
     """
 
     def __init__(
-        self, rankings: RankingsScan, relevance: RelevanceScan, recs: Table, truth: Table
+        self, rankings: RankingsScan, relevance: RelevanceScan, recs: InputTable, truth: InputTable
     ) -> None:
         lists, gains = rankings.choose(recs).names, relevance.choose(truth).names
         names = (tuple(map(str, side.values())) for side in (lists, gains))

@@ -14,12 +14,12 @@ from scipy.sparse import issparse, sparray, spmatrix
 from ..core.arguments import show_spelling
 from ..errors import InvalidDataError
 from ..inputs.candidates import as_candidates
-from ..inputs.cells import is_list
+from ..inputs.column_values import is_list
 from ..inputs.data import Data
-from ..inputs.files import naming
+from ..inputs.input_files import naming
 from ..inputs.item_data import KeyedPropensity, item_inputs
 from ..inputs.labelled import LabelledMatrix, UserRows, check_part, labels_of
-from ..inputs.paths import Kind, kind_of, open_lists, open_side, open_truth, read_truth
+from ..inputs.paths import PathKind, kind_of, open_lists, open_side, open_truth, read_truth
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.tables import FrameLike, RankingsScan, RelevanceScan, engine_of, open_table
@@ -287,7 +287,7 @@ def _engine(scan: RankingsScan | RelevanceScan) -> str | None:
     table: Any = scan.table
     if not isinstance(table, str | Path):
         return engine_of(table) or "memory"  # of a list of paths
-    if kind_of(table) is not Kind.PARQUET:
+    if kind_of(table) is not PathKind.PARQUET:
         return "memory"
     opened = open_table(table)
     columns = scan.choose(opened).names

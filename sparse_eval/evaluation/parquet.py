@@ -25,14 +25,10 @@ from ..core.progress import progress_bar
 from ..core.threads import read_ahead, thread_count
 from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
 from ..inputs.axes import encode
-from ..inputs.cells import is_text, numbers_of, plain_type
-from ..inputs.files import is_uri, naming
-from ..inputs.tables import (
-    check_columns,
-    open_parquet,
-    open_table,
-    read_parquet_rows,
-)
+from ..inputs.column_values import is_text, numbers_of, plain_type
+from ..inputs.formats import check_columns, open_parquet, read_parquet_rows
+from ..inputs.input_files import is_uri, naming
+from ..inputs.tables import open_table
 from .arrow import (
     RowsLoader,
     TableSource,
@@ -47,7 +43,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..core.types import PathLike
-    from ..inputs.files import File
+    from ..inputs.input_files import File
     from ..inputs.item_data import KeyedPropensity
     from ..inputs.tables import RankingsScan, RelevanceScan
     from ..metrics.request import Request

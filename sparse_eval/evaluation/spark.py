@@ -21,7 +21,7 @@ import numpy as np
 
 from ..core.versions import installed_version
 from ..errors import InvalidDataError, MissingExtraError, SparseEvalError
-from ..inputs.cells import is_number
+from ..inputs.column_values import is_number
 from ..inputs.tables import table_of
 from ..results.partial_results import merge_parts
 from .arrow import RowsLoader, TableSource, check_ids, whole_column

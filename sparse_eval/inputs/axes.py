@@ -18,7 +18,7 @@ from ..core.arrays import as_array, describe, is_frame
 from ..core.csr import gather
 from ..core.hashing import hash_labels
 from ..errors import InvalidDataError
-from .cells import as_ids, is_text
+from .column_values import as_ids, decoded, is_text
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -81,7 +81,7 @@ class Axis:
     @classmethod
     def unchecked(cls, labels: Any) -> Axis:
         """Return labels that are known to be distinct and complete."""
-        return labels if isinstance(labels, Axis) else cls(_values_of(labels))
+        return labels if isinstance(labels, Axis) else cls(as_labels(labels))
 
     @classmethod
     def of(cls, labels: Any, name: str = "labels", n: int | None = None) -> Axis:
@@ -315,8 +315,8 @@ class Axis:
 
 
 def label_of(axis: Axis | None, number: int) -> Any:
-    """Return the label of a row or column, or its number if there are no labels."""
-    return number if axis is None else axis[number]
+    """Return the label of a row or column, or its number if it has none."""
+    return number if axis is None or number >= len(axis) else axis[number]
 
 
 def encode(
@@ -377,6 +377,17 @@ def encode(
         given = first.append(found.take(rows)) if len(rows) else first
     codes = places[codes]
     return [codes[a:b] for a, b in pairwise(bounds)], given
+
+
+def union_of(axes: Sequence[Axis]) -> tuple[list[Items], Axis]:
+    """Return the positions of each axis's labels in the sorted union of all, and the union."""
+    import pyarrow as pa
+
+    if all(axis.are_numbers for axis in axes):
+        return [axis.to_numpy().astype(np.int32) for axis in axes], max(axes, key=len)
+    codes, union = encode([pa.array(axis._values) for axis in axes])
+    union.by_id, union.written = axes[0].by_id, all(axis.written for axis in axes)
+    return codes, union
 
 
 def _by_table(chunks: Sequence[Any]) -> tuple[Items, Axis] | None:
@@ -443,7 +454,7 @@ def _of_arrow(labels: Any) -> Any:
 
 def _checked(labels: Any, name: str) -> Axis:
     """Return an axis of labels that are distinct and none of them missing."""
-    axis = Axis(_values_of(labels, name))
+    axis = Axis(as_labels(labels, name))
     index = axis.index
     if not index.is_unique:
         repeated = index[index.duplicated()].tolist()[0]
@@ -453,7 +464,7 @@ def _checked(labels: Any, name: str) -> Axis:
     return axis
 
 
-def _values_of(labels: Any, name: str = "labels") -> Any:
+def as_labels(labels: Any, name: str = "labels") -> Any:
     """Return labels as an `Axis` keeps them: Arrow text, or int64.
 
     Raises
@@ -472,8 +483,7 @@ def _values_of(labels: Any, name: str = "labels") -> Any:
             labels = pa.array(labels, from_pandas=True)
         if isinstance(labels, pa.ChunkedArray):
             labels = labels.combine_chunks()
-        if types.is_dictionary(labels.type):
-            labels = labels.dictionary_decode()
+        labels = decoded(labels)
     except (pa.ArrowException, OverflowError, TypeError, UnicodeEncodeError, ValueError) as error:
         raise InvalidDataError(
             f"{name}: expected text or whole numbers ({error}); convert the labels, for example "

@@ -18,7 +18,7 @@ from ..core.threads import for_blocks
 from ..errors import InvalidDataError
 from .axes import Axis
 from .labelled import UserRows, labels_of
-from .nested import rows_by_user
+from .lists_by_user import rows_by_user
 from .paths import read_truth
 from .relevance import Relevance
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..core.messages import warn
 from ..errors import InvalidDataError
-from .cells import is_list, is_number
+from .column_values import is_list, is_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -61,7 +61,7 @@ _NO_VALUE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class TableColumns:
     """The column of each role.
 
     Attributes
@@ -128,7 +128,7 @@ def choose_columns(
     given: Mapping[str, Hashable],
     type_of: Callable[[Hashable], Any],
     event: Hashable = None,
-) -> Columns:
+) -> TableColumns:
     """Return the column of each role.
 
     Parameters
@@ -201,7 +201,7 @@ def choose_columns(
         for role, column in columns.items()
         if wanted[role] is USUAL and column != role and {role, column} != {"gain", "value"}
     }
-    return Columns(columns, recognized, tuple(ignored), given, is_ranked)
+    return TableColumns(columns, recognized, tuple(ignored), given, is_ranked)
 
 
 def role_of(column: Hashable) -> str | None:

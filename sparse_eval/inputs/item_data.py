@@ -13,7 +13,7 @@ from scipy import sparse
 from ..core.arrays import as_array, describe, is_array
 from ..core.csr import canonical_csr, check_entries, plain_matrix
 from ..errors import InvalidDataError
-from .axes import Axis
+from .axes import Axis, label_of
 from .columns import role_of
 from .tables import exports_rows, to_pandas
 from .training import digest_by_item
@@ -115,7 +115,7 @@ def by_item(
     return column, labels
 
 
-def as_numbers(values: AnyArray, name: str, ndim: int, expected: str) -> Floats:
+def _as_floats(values: AnyArray, name: str, ndim: int, expected: str) -> Floats:
     """Return the result of `by_item` as numbers with `ndim` dimensions, or raise an error."""
     if values.dtype == object:
         with suppress(TypeError, ValueError):  # raised below
@@ -136,12 +136,12 @@ def as_propensity(propensity: Any, n_items: int, labels: Axis | None) -> tuple[F
         If an item has none, or one that is no number above 0 and at most 1.
     """
     chances, labels = by_item(_by_id(propensity, "propensity"), "propensity", n_items, labels)
-    chances = as_numbers(chances, "propensity", 1, "a number for each item")
+    chances = _as_floats(chances, "propensity", 1, "a number for each item")
     wrong = ~((chances > 0) & (chances <= 1))
     if wrong.any():
         item = int(np.flatnonzero(wrong)[0])
         raise InvalidDataError(
-            f"propensity of item {item_name(item, labels)} is {chances[item]}; expected numbers "
+            f"propensity of item {label_of(labels, item)!r} is {chances[item]}; expected numbers "
             "above 0 and at most 1"
         )
     return chances, labels
@@ -171,16 +171,16 @@ def as_groups(groups: Any, n_items: int, labels: Axis | None) -> tuple[Any, Axis
             weights = sparse.csr_matrix(entries, (len(codes), codes.max(initial=-1) + 1))
         else:
             expected = "one group for each item, or items × groups of weights"
-            weights = sparse.csr_matrix(as_numbers(values, "groups", 2, expected))
+            weights = sparse.csr_matrix(_as_floats(values, "groups", 2, expected))
     valid = np.isfinite(weights.data) & (weights.data >= 0)
     check_entries(weights, valid, "the weight of groups", "a finite weight of at least 0")
     owners = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
     largest = np.zeros(weights.shape[0])
     np.maximum.at(largest, owners, weights.data)
     if (largest == 0).any():
-        item = item_name(int(np.argmin(largest)), labels)
+        item = label_of(labels, int(np.argmin(largest)))
         raise InvalidDataError(
-            f"{written('groups')} has no group for item {item}; give every item one, such as "
+            f"{written('groups')} has no group for item {item!r}; give every item one, such as "
             "'unknown'",
             argument="groups",
         )
@@ -197,12 +197,12 @@ def as_vectors(vectors: Any, n_items: int, labels: Axis | None) -> tuple[Floats,
     if table.dtype == object and table.ndim == 1:  # of a mapping or Series
         with suppress(TypeError, ValueError):  # raised below
             table = np.array(table.tolist(), np.float64)
-    table = as_numbers(table, "vectors", 2, "numbers, items × width")
+    table = _as_floats(table, "vectors", 2, "numbers, items × width")
     finite = np.isfinite(table).all(axis=1)
     if not finite.all():
         item = int(np.flatnonzero(~finite)[0])
         raise InvalidDataError(
-            f"{written('vectors')} has a vector for item {item_name(item, labels)} that is not "
+            f"{written('vectors')} has a vector for item {label_of(labels, item)!r} that is not "
             "finite; expected numbers",
             argument="vectors",
         )
@@ -300,11 +300,6 @@ def _in_order(values: Any, name: str, n_items: int, labels: Axis | None) -> tupl
 def written(name: str) -> str:
     """Return the text of the argument for item data."""
     return f"items=se.ItemData({name}=…)"
-
-
-def item_name(item: int, labels: Axis | None) -> Any:
-    """Return the name of an item in messages."""
-    return repr(labels[item]) if labels is not None and item < len(labels) else item
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from ..core.atomic_files import as_input
 from ..core.csr import bounds_of, canonical_csr, check_csr_arrays, plain_matrix
 from ..core.saved_arrays import map_array
 from ..errors import InvalidDataError, InvalidFileError
-from .files import naming
+from .input_files import naming
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +15,17 @@ from scipy.sparse import issparse
 from ..core.atomic_files import as_input
 from ..errors import InvalidDataError, InvalidFileError
 from .columns import USUAL, Usual
-from .files import find_files, is_uri, naming
-from .nested import of_series, rows_by_user
+from .input_files import find_files, is_uri, naming
+from .lists_by_user import of_series, rows_by_user
 from .npy import open_csr, read_sparse, sliceable_csr
 from .rankings import Rankings
 from .relevance import Relevance
-from .tables import RankingsScan, RelevanceScan, Table, engine_of, open_table
+from .tables import RankingsScan, RelevanceScan, engine_of, open_table
 from .trec import read_qrels, read_run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..core.types import CSRMatrix, PathLike
     from .rankings import Ties
 
@@ -32,7 +35,7 @@ _EXPECTED = (
 )
 
 
-class Kind(Enum):
+class PathKind(Enum):
     """The content of a file or folder."""
 
     PARQUET = "Parquet"
@@ -47,10 +50,10 @@ class Kind(Enum):
     @property
     def is_table(self) -> bool:
         """Whether it has named columns."""
-        return self in (Kind.PARQUET, Kind.TABLE)
+        return self in (PathKind.PARQUET, PathKind.TABLE)
 
 
-def kind_of(path: PathLike) -> Kind:
+def kind_of(path: PathLike) -> PathKind:
     """Return the kind of content of a file or folder, by its name.
 
     ===========================================  =========================================
@@ -75,16 +78,16 @@ def kind_of(path: PathLike) -> Kind:
     if not is_uri(path):
         folder = as_input(path)
         if (folder / "indptr.npy").exists():
-            return Kind.CSR_FOLDER
+            return PathKind.CSR_FOLDER
         if any((folder / f"{side}_factors.npy").exists() for side in ("user", "item")):
-            return Kind.FACTORS_FOLDER
+            return PathKind.FACTORS_FOLDER
     first = find_files(path)[0][0]
     if first.format is not None:
-        return Kind.PARQUET if first.format == "parquet" else Kind.TABLE
+        return PathKind.PARQUET if first.format == "parquet" else PathKind.TABLE
     name = Path(first.path).name.lower().removesuffix(".gz")
     if name.endswith(".npz"):
         return _kind_of_npz(Path(first.path))
-    for kind, suffix in ((Kind.RUN, ".run"), (Kind.QRELS, ".qrels")):
+    for kind, suffix in ((PathKind.RUN, ".run"), (PathKind.QRELS, ".qrels")):
         if name.endswith(suffix):
             return kind
     if not first.exists():
@@ -92,7 +95,7 @@ def kind_of(path: PathLike) -> Kind:
     raise InvalidFileError(f"the name does not show the content; expected {_EXPECTED}", path)
 
 
-def _kind_of_npz(path: Path) -> Kind:
+def _kind_of_npz(path: Path) -> PathKind:
     with naming(path):
         try:
             with zipfile.ZipFile(path) as archive:
@@ -102,7 +105,7 @@ def _kind_of_npz(path: Path) -> Kind:
     if not names:
         raise InvalidFileError("is a .zip without arrays; expected a matrix or a model", path)
     # Similarities of neighbour models are saved by SciPy's parts, without its format.
-    return Kind.MATRIX if "format" in names else Kind.CHECKPOINT
+    return PathKind.MATRIX if "format" in names else PathKind.CHECKPOINT
 
 
 def open_lists(side: Any, ties: Ties = "item") -> Any:
@@ -112,20 +115,13 @@ def open_lists(side: Any, ties: Ties = "item") -> Any:
     runs, with ties ordered by `ties`, and lists of lists become `Rankings`. Anything else is
     returned unchanged.
     """
-    if isinstance(side, str | Path):
-        kind = kind_of(side)
-        if kind is Kind.RUN:
-            return read_run(side, ties=ties)
-        if kind.is_table:
-            return Rankings.scan(side)
-        expected = "recommendations: positions of users × items, a run or a table"
-        return _open_matrix(side, kind, expected, sum_duplicates=False)
-    if issparse(side):  # a dok_matrix is a mapping
-        return side
-    if engine_of(side) is not None or _are_paths(side):
-        return Rankings.scan(side)
-    side = of_series(side)
-    if isinstance(side, Mapping):
+    readers: dict[PathKind, Any] = {
+        PathKind.RUN: partial(read_run, ties=ties),
+        PathKind.MATRIX: partial(_read_matrix, sum_duplicates=False),
+    }
+    expected = "recommendations: positions of users × items, a run or a table"
+    side = _open(side, Rankings.scan, readers, expected)
+    if isinstance(side, Mapping) and not issparse(side):  # a dok_matrix is a mapping
         return Rankings.scan(rows_by_user(side, "predictions", "score"))
     if isinstance(side, list | tuple) and len(side) and isinstance(side[0], list | tuple):
         if isinstance(side[0], tuple):
@@ -144,29 +140,40 @@ def open_truth(side: Any, gain: str | Usual | None = USUAL) -> Any:
     users to items becomes `Relevance`. Anything else is kept as it is. `gain` is a column of a
     table.
     """
-    if isinstance(side, str | Path):
-        kind = kind_of(side)
-        if kind is Kind.QRELS:
-            return read_qrels(side)
-        if kind.is_table:
-            return Relevance.scan(side, gain=gain)
-        expected = "gains: values of users × items, qrels or a table"
-        return _open_matrix(side, kind, expected, sum_duplicates=True)
-    if issparse(side):
-        return side
-    side = of_series(side)
-    if isinstance(side, Mapping):
+    readers: dict[PathKind, Any] = {
+        PathKind.QRELS: read_qrels,
+        PathKind.MATRIX: partial(_read_matrix, sum_duplicates=True),
+    }
+    expected = "gains: values of users × items, qrels or a table"
+    side = _open(side, partial(Relevance.scan, gain=gain), readers, expected)
+    if isinstance(side, Mapping) and not issparse(side):
         frame = rows_by_user(side, "the relevant items", "gain")
         return Relevance.from_frame(frame, gain="gain" if "gain" in frame else None)
-    if engine_of(side) is not None or _are_paths(side):
-        return Relevance.scan(side, gain=gain)
     # Interactions, without importing pandas if there are none.
     return side.matrix() if callable(getattr(side, "matrix", None)) else side
 
 
-def _are_paths(side: Any) -> bool:
+def _open(
+    side: Any,
+    scan: Callable[[Any], Any],
+    readers: Mapping[PathKind, Callable[[Any], Any]],
+    expected: str,
+) -> Any:
+    """Open a path by the reader of its kind, and a frame or a list of paths as a table.
+
+    A Series becomes a mapping by user. Anything else is returned unchanged.
+    """
+    if isinstance(side, str | Path):
+        kind = kind_of(side)
+        if kind.is_table:
+            return scan(side)
+        readers = {PathKind.CSR_FOLDER: open_csr, **readers}
+        if kind not in readers:
+            raise InvalidFileError(f"holds {kind.value}; expected {expected}", side)
+        return readers[kind](side)
     are_many = isinstance(side, list | tuple) and len(side) > 0
-    return are_many and all(isinstance(one, str | Path) for one in side)
+    are_paths = are_many and all(isinstance(one, str | Path) for one in side)
+    return scan(side) if are_paths or engine_of(side) is not None else of_series(side)
 
 
 def open_side(
@@ -181,10 +188,8 @@ def open_side(
     """
     if not isinstance(side, RankingsScan | RelevanceScan):
         return side
-    table = open_table(side.table)
+    table = replace(open_table(side.table), empty=f"{side.content} have no rows")
     columns = side.choose(table)
-    if table.empty == Table.empty:
-        table = replace(table, empty=f"{side.content} have no rows")
     if isinstance(side, RelevanceScan):
         return Relevance.of_table(table, columns, threshold)
     return Rankings.of_table(table, columns, ties, relevance)
@@ -195,10 +200,6 @@ def read_truth(side: Any, gain: str | Usual | None = USUAL) -> Any:
     return open_side(open_truth(side, gain))
 
 
-def _open_matrix(path: PathLike, kind: Kind, expected: str, *, sum_duplicates: bool) -> CSRMatrix:
-    if kind is Kind.CSR_FOLDER:
-        return open_csr(path)
-    if kind is not Kind.MATRIX:
-        raise InvalidFileError(f"holds {kind.value}; expected {expected}", path)
+def _read_matrix(path: PathLike, *, sum_duplicates: bool) -> CSRMatrix:
     with naming(Path(path)):
         return sliceable_csr(read_sparse(Path(path)), "the matrix", sum_duplicates=sum_duplicates)

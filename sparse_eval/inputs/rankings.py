@@ -32,10 +32,10 @@ from ..core.csr import (
 from ..errors import InvalidDataError
 from ..kernels.rows import find_repeat, order_by_position
 from .axes import label_of
-from .files import naming
+from .encoded_rows import read_rows
+from .input_files import naming
 from .labelled import UserRows, labels_of, matrix_labels
-from .nested import pad_lists, rows_by_user
-from .rows import read_rows
+from .lists_by_user import pad_lists, rows_by_user
 from .tables import RankingsScan, named, open_table
 from .training import popular_lists
 
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, Floats, Integers, Items, PathLike
     from .axes import Axis
-    from .columns import Columns
+    from .columns import TableColumns
+    from .encoded_rows import EncodedRows
     from .relevance import Relevance
-    from .rows import Rows
-    from .tables import ArrowStream, Frame, FrameLike, Table
+    from .tables import ArrowStream, Frame, FrameLike, InputTable
 
 
 #: How equal scores are ordered.
@@ -397,7 +397,11 @@ class Rankings(UserRows):
 
     @classmethod
     def of_table(
-        cls, table: Table, columns: Columns, ties: Ties, relevance: Relevance | None = None
+        cls,
+        table: InputTable,
+        columns: TableColumns,
+        ties: Ties,
+        relevance: Relevance | None = None,
     ) -> Rankings:
         """Read the columns of a table; `ties` applies to scores.
 
@@ -414,7 +418,7 @@ class Rankings(UserRows):
             return cls.of_rows(rows, ranked=ranked, ties=ties)
 
     @classmethod
-    def of_rows(cls, rows: Rows, *, ranked: bool, ties: Ties = "item") -> Rankings:
+    def of_rows(cls, rows: EncodedRows, *, ranked: bool, ties: Ties = "item") -> Rankings:
         """Order the rows of a table by its numbers, which are ranks or else scores."""
         values: Any = rows.numbers
         codes, labels = (rows.user_codes, rows.item_codes), (rows.users, rows.items)

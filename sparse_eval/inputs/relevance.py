@@ -17,9 +17,9 @@ from ..core.csr import (
 )
 from ..errors import InvalidDataError
 from .columns import USUAL, Usual
-from .files import naming
+from .encoded_rows import read_rows
+from .input_files import naming
 from .labelled import LabelledMatrix, UserRows, matrix_labels
-from .rows import read_rows
 from .tables import RelevanceScan, named, open_table
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from ..core.types import Floats, Integers, Items, PathLike
     from .axes import Axis
-    from .columns import Columns
-    from .tables import ArrowStream, Frame, FrameLike, Table
+    from .columns import TableColumns
+    from .tables import ArrowStream, Frame, FrameLike, InputTable
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -225,8 +225,8 @@ class Relevance(UserRows):
     @classmethod
     def of_table(
         cls,
-        table: Table,
-        columns: Columns,
+        table: InputTable,
+        columns: TableColumns,
         threshold: float | None = None,
         gains: Mapping[Any, float] | None = None,
         combine: str | None = None,

@@ -1,47 +1,46 @@
 """Open anything with columns: files, folders, patterns and URIs, and frames of any library.
 
-Arrow reads all of them. A table consists of parts, which are files or frames. Their schemas are
-compared before a row is read.
+A table consists of parts, which are files or frames. Their schemas are compared before a row is
+read.
 """
 
 from __future__ import annotations
 
-from codecs import lookup
-from collections.abc import Mapping, Sequence, Set
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from io import BytesIO, TextIOWrapper
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Literal,
-    NamedTuple,
-    Protocol,
-    TypeAlias,
-    cast,
-    get_args,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, cast, get_args
 from urllib.parse import unquote
 
 from ..core.arguments import check_choice
 from ..core.arrays import describe
-from ..core.messages import warn
-from ..errors import InvalidDataError, shown
-from .cells import as_numbers, decoded, is_list, is_text, kind_of_type, plain_type
+from ..errors import InvalidDataError
+from .column_values import as_numbers, decoded, is_text, kind_of_type, plain_type
 from .columns import USUAL, choose_columns, role_of
-from .files import File, find_files, in_arrow, naming, one_format
+from .formats import (
+    ArrowPart,
+    CsvOptions,
+    CsvPart,
+    Field,
+    IpcPart,
+    JsonPart,
+    PandasPart,
+    ParquetPart,
+)
+from .input_files import find_files, naming, one_format
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterator
+    from collections.abc import Collection, Hashable
 
     import pandas as pd
     import pyarrow as pa
 
     from ..core.types import PathLike
-    from .columns import Columns
+    from .columns import TableColumns
+    from .formats import TablePart
 
 
 class ArrowStream(Protocol):
@@ -54,494 +53,21 @@ class ArrowStream(Protocol):
 #: The frames that functions accept.
 Frame: TypeAlias = "pd.DataFrame | ArrowStream | Sequence[Mapping[str, Any]]"
 
-#: Arrow arrays by role, all of one length.
-Batch: TypeAlias = "dict[str, Any]"
-
-#: What a column holds: ids, other text, gains or ranks or scores, times.
-Kind: TypeAlias = Literal["id", "text", "number", "time"]
-
-#: Hive's text for a missing value in the name of a folder.
-_NO_KEY = "__HIVE_DEFAULT_PARTITION__"
-
-#: A separator of one byte that no text contains, in place of longer ones.
-_UNIT = b"\x1f"
-
-#: Bytes of text that a thread of Arrow reads at once; no line may be longer.
-_BLOCK = 1 << 21
-
-
-class SkippedLinesWarning(UserWarning):
-    """Malformed lines were skipped, because ``on_bad_lines="skip"`` was given."""
-
-
-class Field(NamedTuple):
-    """A column to read: the role that it has in batches, its name, and what it holds."""
-
-    role: str
-    column: Any
-    kind: Kind
-
-
-class Part:
-    """Rows with named columns: a file, or a frame.
-
-    Attributes
-    ----------
-    names : sequence of hashable
-    schema : pyarrow.Schema
-        The columns and their types; not of frames of pandas.
-    where : Path, str or None
-        The file, as messages name it.
-    keys : mapping of str to str
-        The columns in the path of the file (``year=2024/a.csv``), and the value of each.
-    is_text : bool
-        Whether ids are text that may stand for whole numbers, as in CSV.
-    n_skipped : int
-        The number of lines that were skipped, once all batches are read.
-    levels : sequence of hashable
-        The names in the index of a frame of pandas, which are no columns.
-    hint : str
-        What errors about the names of columns add.
-    """
-
-    names: Sequence[Hashable]
-    schema: Any
-    where: Any = None
-    is_text = False
-    n_skipped = 0
-    levels: Sequence[Hashable] = ()
-    hint = ""
-
-    def __init__(self) -> None:
-        self.keys: dict[str, str] = {}
-
-    def type_of(self, name: Hashable) -> Any:
-        """Return the Arrow type of the only column of a name, None if there is no single one."""
-        number = self.schema.get_field_index(name)
-        return None if number < 0 else self.schema.field(number).type
-
-    def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
-        """Yield the rows of some columns."""
-        raise NotImplementedError
-
-    def batches(self, fields: Sequence[Field]) -> Iterator[Batch]:
-        """Yield the rows of some columns, without empty batches."""
-        import pyarrow as pa
-
-        stored = [field for field in fields if field.column in self.names]
-        # If all columns are in the path, any column of the file has the number of rows.
-        counted = stored or [Field("", name, "text") for name in self.names[:1]]
-        with naming(self.where):
-            for batch in self.read(counted):
-                n = len(batch[counted[0].role])
-                batch.pop("", None)
-                for field in set(fields).difference(stored):
-                    text = self.keys[str(field.column)]
-                    value = pa.scalar(None if text == _NO_KEY else text, pa.string())
-                    batch[field.role] = pa.repeat(value, n)
-                if n:
-                    yield batch
-
-
-class ArrowPart(Part):
-    """A frame of a library with an Arrow stream."""
-
-    def __init__(self, reader: pa.RecordBatchReader, *, is_once: bool = False) -> None:
-        super().__init__()
-        self.schema, self.reader, self.is_once = reader.schema, reader, is_once
-        self.names = self.schema.names
-
-    def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
-        """Yield the batches of the stream."""
-        n_rows = 0
-        for rows in self.reader:
-            n_rows += len(rows)
-            yield {field.role: rows.column(field.column) for field in fields}
-        if not n_rows and self.is_once:
-            raise InvalidDataError(
-                "the reader has no rows. A reader can be read only once: create it again, or read "
-                "it into a table first"
-            )
-
-
-class PandasPart(Part):
-    """A frame of pandas, of which only the needed columns are converted."""
-
-    def __init__(self, frame: pd.DataFrame) -> None:
-        super().__init__()
-        self.frame, self.names = frame, list(frame.columns)
-        self.levels = [name for name in frame.index.names if name is not None]
-        if self.levels:
-            listed = ", ".join(map(repr, self.levels))
-            self.hint = f"; the index has {listed}, so pass frame.reset_index()"
-
-    def type_of(self, name: Hashable) -> Any:
-        """Return the type of a column, None if its values have several."""
-        with suppress(InvalidDataError):
-            return self._column(self.names.index(name)).type
-        return None
-
-    def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
-        """Yield all rows."""
-        yield {field.role: self._column(self.names.index(field.column)) for field in fields}
-
-    def _column(self, number: int) -> Any:
-        import pyarrow as pa
-
-        series = self.frame.iloc[:, number]
-        try:
-            series = series.infer_objects()  # Arrow cuts Timestamps to µs
-            column = pa.array(series, from_pandas=True)
-            if is_list(column.type) and any(isinstance(row, tuple | Set) for row in series):
-                raise TypeError("tuples or sets in place of lists")  # which Arrow takes for lists
-            if series.dtype == object and pa.types.is_timestamp(column.type):
-                raise TypeError("times with and without a time zone")
-        except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
-            name = self.names[number]
-            raise InvalidDataError(
-                f"column {name!r} has no single type ({error}); convert it, for example with "
-                f"frame[{name!r}].astype(str)",
-                column=name,
-            ) from None
-        return column
-
-
-class ParquetPart(Part):
-    """A file of Parquet, whose text is read as the codes that the file has for it."""
-
-    def __init__(self, file: File) -> None:
-        super().__init__()
-        self.file, self.where = file, file.where
-        with naming(file.where):
-            opened = open_parquet(file)
-        self.metadata, self.schema = opened.metadata, opened.schema_arrow
-        self.names = self.schema.names
-
-    def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
-        """Yield batches of the row groups."""
-        names = list(dict.fromkeys(str(field.column) for field in fields))
-        for rows in read_parquet_rows(self.file, names):
-            yield {field.role: rows.column(field.column) for field in fields}
-
-
-def open_parquet(file: File, coded: Collection[Hashable] = ()) -> Any:
-    """Open a file as a `pyarrow.parquet.ParquetFile` that verifies checksums.
-
-    Parameters
-    ----------
-    file : File
-    coded : collection of str, optional
-        Text columns that are read as codes, with each distinct text stored once.
-
-    Raises
-    ------
-    OSError, pyarrow.ArrowException
-        If it is not a Parquet file.
-    """
-    from pyarrow import parquet
-
-    opened = parquet.ParquetFile(file.open(), page_checksum_verification=True)
-    if not coded:
-        return opened
-    paths = [opened.schema.column(number).path for number in range(len(opened.schema))]
-    return parquet.ParquetFile(
-        file.open(),
-        metadata=opened.metadata,
-        read_dictionary=[name for name in coded if paths.count(name) == 1],
-        page_checksum_verification=True,
-    )
-
-
-def check_columns(rows: pa.Table | pa.RecordBatch) -> None:
-    """Raise `InvalidDataError` if text is not UTF-8, or a code has no text."""
-    from pyarrow import ArrowException
-
-    for name, column in zip(rows.schema.names, rows.columns, strict=True):
-        try:
-            column.validate(full=True)
-        except ArrowException as error:
-            message = f"column {name!r} is damaged, or its text is not UTF-8 ({error})"
-            raise InvalidDataError(message, column=name) from None
-
-
-def read_parquet_rows(file: File, names: list[str], n_rows: int = 2**20) -> Iterator[Any]:
-    """Yield batches of at most `n_rows` rows of a file of Parquet, text as codes."""
-    import pyarrow as pa
-
-    n_read = 0
-    with open_parquet(file, names) as opened:
-        for group in range(opened.num_row_groups):
-            for batch in opened.iter_batches(n_rows, row_groups=[group], columns=names):
-                check_columns(batch)
-                n_read += len(batch)
-                yield batch
-        n_told = opened.metadata.num_rows
-    if n_read != n_told:
-        raise InvalidDataError(
-            f"has {n_read} rows, but its metadata state {n_told}; write the file again"
-        )
-    pa.default_memory_pool().release_unused()
-
-
-class IpcPart(Part):
-    """A file of Arrow IPC (Feather)."""
-
-    def __init__(self, file: File) -> None:
-        super().__init__()
-        self.file, self.where = file, file.where
-        with naming(file.where):
-            self.schema = self._open().schema
-        self.names = self.schema.names
-
-    def _open(self) -> Any:
-        import pyarrow as pa
-        from pyarrow import ipc
-
-        stream = self.file.open()
-        if self.file.compression is not None:
-            stream = in_arrow(pa.input_stream(stream, compression=self.file.compression).read())
-        return ipc.open_file(stream)
-
-    def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
-        """Yield the batches of the file."""
-        opened = self._open()
-        for number in range(opened.num_record_batches):
-            rows = opened.get_batch(number)
-            check_columns(rows)
-            yield {field.role: rows.column(field.column) for field in fields}
-
-
-class JsonPart(Part):
-    """A file of JSON lines, one object in each. It is read twice: keys may first appear late."""
-
-    def __init__(self, file: File) -> None:
-        from pyarrow import ArrowInvalid
-
-        super().__init__()
-        self.file, self.where = file, file.where
-        with naming(file.where):
-            try:
-                self.schema = self._read({}, "infer").schema
-            except ArrowInvalid as error:
-                message = f"cannot be read as JSON lines, one object in each line ({error})"
-                raise InvalidDataError(message) from None
-        self.names = self.schema.names
-
-    def _read(self, types: Mapping[str, Any], others: str) -> Any:
-        import pyarrow as pa
-        from pyarrow import json
-
-        return json.read_json(
-            pa.input_stream(self.file.open(), compression=self.file.compression),
-            json.ReadOptions(block_size=8 * _BLOCK),
-            json.ParseOptions(
-                explicit_schema=pa.schema(types.items()), unexpected_field_behavior=others
-            ),
-        )
-
-    def type_of(self, name: Hashable) -> Any:
-        """Return the type of a column, text also where all of it looks like times."""
-        import pyarrow as pa
-
-        found = self.schema.field(name).type
-        if is_list(found) and pa.types.is_timestamp(found.value_type):
-            return pa.list_(pa.string())
-        return pa.string() if pa.types.is_timestamp(found) else found
-
-    def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
-        """Yield the rows of the file."""
-        rows = self._read({field.column: self.type_of(field.column) for field in fields}, "ignore")
-        check_columns(rows)
-        for batch in rows.to_batches():
-            yield {field.role: batch.column(field.column) for field in fields}
-
-
-class CsvPart(Part):
-    """A file of delimited text; see `open_table` for the options."""
-
-    is_text = True
-
-    def __init__(
-        self,
-        file: File,
-        *,
-        sep: str | None = None,
-        encoding: str | None = None,
-        header: bool = True,
-        on_bad_lines: str = "error",
-        quoted: bool = True,
-    ) -> None:
-        from pyarrow import csv
-
-        super().__init__()
-        self.file, self.where, self.header, self.quoted = file, file.where, header, quoted
-        self.sep = sep or ("\t" if file.format == "tsv" else ",")
-        self.encoding = lookup(encoding or "utf-8").name
-        self.skips = on_bad_lines == "skip"
-        with naming(file.where), self._explained(), csv.open_csv(*self._arguments()) as opened:
-            self.schema = opened.schema
-            if "\0" in "".join(self.schema.names):
-                raise UnicodeError("it contains null characters")
-            self.names = self.schema.names if header else range(len(self.schema.names))
-        if len(self.names) == 1:
-            self.hint = (
-                f"; if fields are not separated by {self.sep!r}, pass sep=, or read the file with "
-                "pandas.read_csv and pass the frame"
-            )
-        elif any(name.isdigit() for name in self.schema.names):
-            self.hint = "; if the first line has no names, pass header=False (--no-header)"
-
-    def _stream(self) -> Any:
-        """Return a stream of UTF-8."""
-        import pyarrow as pa
-
-        stream = pa.input_stream(self.file.open(), compression=self.file.compression)
-        if len(self.sep) > 1:
-            return in_arrow(stream.read().replace(self.sep.encode(), _UNIT))
-        if self.encoding == "utf-8":
-            return stream
-        # Arrow decodes in threads that call Python, and that can end or block the whole process.
-        return in_arrow(stream.read().decode(self.encoding).encode())
-
-    def _arguments(
-        self, types: Mapping[str, Any] | None = None, *, threads: bool = False, n_before: int = 0
-    ) -> Any:
-        """Return the stream of the file, and Arrow's options to read it after `n_before` rows."""
-        from pyarrow import csv
-
-        def skip(row: Any) -> str:
-            if "\n" in row.text:  # an open quote, so that the next lines may be rows
-                return "error"
-            self.n_skipped += 1
-            return "skip"
-
-        self.n_skipped = 0
-        return (
-            self._stream(),
-            csv.ReadOptions(
-                use_threads=threads,
-                block_size=_BLOCK,
-                autogenerate_column_names=not self.header,
-                skip_rows_after_names=n_before,
-            ),
-            csv.ParseOptions(
-                delimiter=self.sep if len(self.sep) == 1 else _UNIT.decode(),
-                quote_char='"' if self.quoted else False,
-                newlines_in_values=True,  # or an open quote hides the rest of each block
-                invalid_row_handler=skip if self.skips else None,
-            ),
-            csv.ConvertOptions(
-                column_types=types,
-                include_columns=None if types is None else list(types),
-                null_values=[],
-                strings_can_be_null=False,
-            ),
-        )
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Add the remedy to errors of Arrow about the encoding and about long lines."""
-        from pyarrow import ArrowInvalid
-
-        try:
-            yield
-        except (ArrowInvalid, UnicodeError) as error:
-            if "straddl" in str(error):
-                raise InvalidDataError(
-                    f"a line is longer than {_BLOCK >> 20} MiB; is a quote not closed?"
-                ) from None
-            if isinstance(error, ArrowInvalid) and "UTF8" not in str(error):
-                raise
-            raise InvalidDataError(
-                f"cannot be read as {self.encoding} ({error}); pass encoding=, such as 'latin-1' "
-                "or 'utf-16'",
-                argument="encoding",
-            ) from None
-
-    def type_of(self, name: Hashable) -> Any:
-        """Return the type that the first rows of a column have."""
-        return self.schema.field(self.names.index(name)).type
-
-    def read(self, fields: Sequence[Field]) -> Iterator[Batch]:
-        """Yield the rows of the file."""
-        from pyarrow import ArrowInvalid, csv
-
-        stored = {field.role: self.schema.names[self.names.index(field.column)] for field in fields}
-        types = {
-            stored[field.role]: _csv_type(self.type_of(field.column), field.kind)
-            for field in fields
-        }
-        try:
-            rows = csv.read_csv(*self._arguments(types, threads=True))
-        except ArrowInvalid:
-            # Only one thread knows the number of the row. It reads until the same error.
-            with self._explained():
-                rows = csv.read_csv(*self._arguments(types))
-        n_skipped = self.n_skipped
-        with self._explained():
-            self._check_end(len(rows))
-        self.n_skipped = n_skipped
-        if n_skipped:
-            lines = "line" if n_skipped == 1 else "lines"
-            message = f"skipped {n_skipped} malformed {lines} of {shown(self.where)}"
-            warn(message, SkippedLinesWarning)
-        yield {role: rows.column(name) for role, name in stored.items()}  # threads start once
-
-    def _check_end(self, n_rows: int) -> None:
-        """Raise if the last field has an open quote, because Arrow reads all that follows as text.
-
-        Arrow itself raises if the quote is in another column, or more than a block before the end.
-        """
-        import pyarrow as pa
-        from pyarrow import csv
-
-        tail = b""
-        stream = self._stream()
-        if stream.seekable():
-            stream.seek(max(stream.size() - 2 * _BLOCK, 0))
-        while block := stream.read(_BLOCK):
-            tail = (tail + block)[-2 * _BLOCK :]
-        text = tail.decode("utf-8", "replace").rstrip("\r\n")
-        is_closed = (len(text) - len(text.rstrip('"'))) % 2
-        if is_closed or '"' not in text or not n_rows or not self.quoted:
-            return
-        last = self.schema.names[-1]
-        rows = csv.read_csv(*self._arguments({last: pa.large_string()}, n_before=n_rows - 1))
-        if {"\n", "\r"} & set(rows[last][-1].as_py()):
-            raise InvalidDataError(
-                "a quote in the last column is not closed, so that the lines after it are part of "
-                "the field; correct the file"
-            )
-
-
-def _csv_type(found: Any, kind: Kind) -> Any:
-    """Return the type to read a column of text with, given the type of its first rows."""
-    import pyarrow as pa
-    from pyarrow import types
-
-    if kind in ("id", "text"):
-        return pa.dictionary(pa.int32(), pa.string())
-    if kind == "number":
-        return found if types.is_boolean(found) else pa.float64()
-    if types.is_timestamp(found) or types.is_date(found):
-        return pa.timestamp("ns", getattr(found, "tz", None))
-    return found if types.is_integer(found) or types.is_floating(found) else pa.string()
-
 
 @dataclass(frozen=True)
-class Table:
+class InputTable:
     """One or more parts with the same columns.
 
     Attributes
     ----------
-    parts : sequence of Part
+    parts : sequence of TablePart
     where : Path, str or None
         The file, folder, pattern or URI, as messages name it.
     empty : str
         The error if there are no rows.
     """
 
-    parts: Sequence[Part]
+    parts: Sequence[TablePart]
     where: Any = None
     empty: str = "the table has no rows"
 
@@ -578,7 +104,7 @@ class Table:
         *,
         content: str = "",
         hint: str = "",
-    ) -> Columns:
+    ) -> TableColumns:
         """Return the column of each role; arguments and errors as of `choose_columns`.
 
         Errors begin with the content of the table, and end with a hint.
@@ -595,10 +121,10 @@ class Table:
                 raise InvalidDataError(
                     message, argument=error.argument, column=error.column
                 ) from None
-        self._check_same(columns.names.values())
+        self.check_same(columns.names.values())
         return columns
 
-    def _check_same(self, names: Collection[Hashable]) -> None:
+    def check_same(self, names: Collection[Hashable]) -> None:
         """Raise if a part lacks a column, or has it with another type than the parts before."""
         for name in names:
             known: str | None = None
@@ -606,11 +132,13 @@ class Table:
                 with naming(part.where):
                     n = list(part.names).count(name)
                     if n > 1 or (n == 0 and name not in part.keys):
-                        raise InvalidDataError(
-                            f"expected one column {name!r}, as in the other files, found {n}. "
-                            "Write all files with the same columns, or read them separately",
-                            column=name,
-                        )
+                        message = f"there are {n} columns named {name!r}; rename one"
+                        if len(self.parts) > 1:
+                            message = (
+                                f"expected one column {name!r}, as in the other files, found {n}. "
+                                "Write all files with the same columns, or read them separately"
+                            )
+                        raise InvalidDataError(message, column=name)
                     if part.is_text or name in part.keys or len(self.parts) == 1:
                         continue
                     kind = kind_of_type(part.type_of(name))
@@ -625,14 +153,9 @@ class Table:
 
 def open_table(
     source: Any,
-    *,
     format: str | None = None,  # noqa: A002
-    sep: str | None = None,
-    encoding: str | None = None,
-    header: bool = True,
-    on_bad_lines: str = "error",
-    quoted: bool = True,
-) -> Table:
+    options: CsvOptions | None = None,
+) -> InputTable:
     """Return a table of any kind.
 
     Parameters
@@ -644,68 +167,39 @@ def open_table(
         ``"logs/*.csv"``. A URI is one of ``file://``, ``s3://``, ``gs://`` or ``abfs://``.
     format : {"csv", "tsv", "parquet", "json", "arrow"}, optional
         Of files; by default as their suffixes say.
-    sep : str, optional
-        CSV: the separator, one character; by default a tab for "tsv" and a comma otherwise.
-    encoding : str, optional
-        CSV: any encoding of Python; by default UTF-8.
-    header : bool
-        CSV: whether the first line has the names of the columns.
-    on_bad_lines : {"error", "skip"}
-        CSV: whether a line with another number of fields raises an error or is skipped.
-    quoted : bool
-        CSV: whether quotes enclose fields. If not, `sep` may have two characters.
+    options : CsvOptions, optional
+        Of files of text.
 
     Raises
     ------
     InvalidDataError
-        If it is something else, or cannot be read, or an option is not valid.
+        If it is something else, or cannot be read, or `format` is not valid.
     InvalidFileError
         If a file or folder cannot be read, or holds no table.
     """
-    if isinstance(source, Table):
+    if isinstance(source, InputTable):
         return source
     if format is not None:
         check_choice("format", format, ("csv", "tsv", "parquet", "json", "arrow"))
-    if sep is not None and quoted and (len(sep) != 1 or not sep.isascii() or sep in '"\r\n\0'):
-        raise InvalidDataError(
-            f"sep: expected one character, found {sep!r}. If fields are separated by several, "
-            "read the file with pandas.read_csv, and pass the frame",
-            argument="sep",
-        )
-    check_choice("on_bad_lines", on_bad_lines, ("error", "skip"))
-    try:
-        TextIOWrapper(BytesIO(), encoding or "utf-8")
-    except (LookupError, TypeError, ValueError):
-        raise InvalidDataError(
-            "encoding: expected an encoding of Python, such as 'utf-8', 'latin-1', 'cp1252' or "
-            f"'utf-16', found {encoding!r}",
-            argument="encoding",
-        ) from None
-    text: dict[str, Any] = {
-        "sep": sep,
-        "encoding": encoding,
-        "header": header,
-        "on_bad_lines": on_bad_lines,
-        "quoted": quoted,
-    }
+    options = options or CsvOptions()
     if isinstance(source, str | Path):
-        parts = _open_path(source, format, text)
-        return Table(parts, Path(source) if isinstance(source, Path) else source)
+        parts = _open_path(source, format, options)
+        return InputTable(parts, Path(source) if isinstance(source, Path) else source)
     if isinstance(source, list | tuple) and not source:
         raise InvalidDataError("the list is empty; pass at least one file, frame or row")
     if isinstance(source, list | tuple) and not isinstance(source[0], Mapping):
-        tables = [open_table(one, format=format, **text) for one in source]
-        return Table([part for table in tables for part in table.parts])
-    return Table([_open_frame(source)])
+        tables = [open_table(one, format, options) for one in source]
+        return InputTable([part for table in tables for part in table.parts])
+    return InputTable([_open_frame(source)])
 
 
-def _open_path(source: PathLike, given: str | None, text: Mapping[str, Any]) -> list[Part]:
+def _open_path(source: PathLike, given: str | None, options: CsvOptions) -> list[TablePart]:
     files, base = find_files(source)
     kind = one_format(files, given)
-    if kind == "tsv":
-        text = {**text, "sep": text["sep"] or "\t"}
-    make: Any = {"parquet": ParquetPart, "json": JsonPart, "arrow": IpcPart}.get(kind)
-    parts: list[Part] = [CsvPart(file, **text) if make is None else make(file) for file in files]
+    sep = options.sep or ("\t" if "tsv" in (kind, files[0].format) else ",")
+    makers = {"parquet": ParquetPart, "json": JsonPart, "arrow": IpcPart}
+    make: Any = makers.get(kind, partial(CsvPart, options=options, sep=sep))
+    parts: list[TablePart] = [make(file) for file in files]
     for part, file in zip(parts, files, strict=True):
         if len(files) > 1 or file.path != str(source):
             folders = Path(file.path).relative_to(base).parts[:-1]
@@ -714,12 +208,12 @@ def _open_path(source: PathLike, given: str | None, text: Mapping[str, Any]) -> 
     return parts
 
 
-def _open_frame(source: Any) -> Part:
+def _open_frame(source: Any) -> TablePart:
     """Return a frame as a part."""
     import pyarrow as pa
 
-    _reject_dask(source)
-    if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
+    engine = engine_of(source)
+    if engine == "pandas":
         return PandasPart(source)
     if isinstance(source, list | tuple) and all(isinstance(row, Mapping) for row in source):
         import pandas as pd
@@ -727,7 +221,7 @@ def _open_frame(source: Any) -> Part:
         return PandasPart(pd.DataFrame(list(source), dtype=object))
     name = type(source).__name__
     try:
-        if type(source).__module__.startswith("polars") and hasattr(source, "collect"):
+        if engine == "polars" and hasattr(source, "collect"):
             source = source.collect()
         if exports_rows(source):
             reader = pa.RecordBatchReader.from_stream(source)
@@ -748,9 +242,9 @@ def _open_frame(source: Any) -> Part:
     return ArrowPart(reader, is_once=not hasattr(type(source), "__len__"))
 
 
-def table_of(schema: pa.Schema) -> Table:
+def table_of(schema: pa.Schema) -> InputTable:
     """Return a table of some columns without rows."""
-    return Table([ArrowPart(schema.empty_table().to_reader())])
+    return InputTable([ArrowPart(schema.empty_table().to_reader())])
 
 
 def exports_rows(table: object) -> bool:
@@ -791,7 +285,7 @@ class _Scan:
     content: ClassVar[str]
     call: ClassVar[str]
 
-    def choose(self, table: Table) -> Columns:
+    def choose(self, table: InputTable) -> TableColumns:
         """Return the columns to read, or raise an error as `choose_columns` does."""
         hint = f"; name the columns with {self.call}"
         return table.choose(self.given, content=f"{self.content}: ", hint=hint)
@@ -829,23 +323,18 @@ def engine_of(table: object) -> Engine | None:
 
     A list of rows, each of them a dict, is a frame too. A frame of Dask raises `InvalidDataError`.
     """
-    _reject_dask(table)
     # Of the type: the columns of a lazy frame of polars take a computation.
     if hasattr(type(table), "columns"):
         library = type(table).__module__.partition(".")[0]
+        if library == "dask":
+            raise InvalidDataError(
+                "Dask DataFrames are not accepted; write one with df.to_parquet(path), and pass "
+                "the path"
+            )
         if library in get_args(Engine):
             return cast("Engine", library)
     are_rows = isinstance(table, list | tuple) and len(table) and isinstance(table[0], Mapping)
     return "arrow" if are_rows or exports_rows(table) or hasattr(table, "__dataframe__") else None
-
-
-def _reject_dask(table: object) -> None:
-    kind = type(table)
-    if hasattr(kind, "columns") and kind.__module__.partition(".")[0] == "dask":
-        raise InvalidDataError(
-            "Dask DataFrames are not accepted; write one with df.to_parquet(path), and pass the "
-            "path"
-        )
 
 
 def to_pandas(source: Any, *, text: bool = False) -> pd.DataFrame:
@@ -885,10 +374,11 @@ def to_pandas(source: Any, *, text: bool = False) -> pd.DataFrame:
         return frame
 
 
-def read_whole(table: Table, columns: Mapping[Any, Hashable]) -> pa.Table | None:
+def read_whole(table: InputTable, columns: Mapping[Any, Hashable]) -> pa.Table | None:
     """Return columns of a table by other names, None if it has no rows."""
     import pyarrow as pa
 
+    table.check_same(columns.values())
     fields = [Field(str(name), column, "text") for name, column in columns.items()]
     with naming(table.where):
         batches = [

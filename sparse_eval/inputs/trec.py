@@ -21,10 +21,11 @@ from ..core.arrays import describe
 from ..core.atomic_files import as_path, replacing
 from ..core.csr import sort_distinct
 from ..errors import InvalidDataError, InvalidFileError
-from .files import naming, read_lines, shorten
+from .axes import label_of
+from .encoded_rows import EncodedRows, encode_texts
+from .input_files import check_lines, naming, read_lines
 from .rankings import Rankings, Ties, check_ties
 from .relevance import Relevance
-from .rows import Rows, encode_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -205,8 +206,7 @@ def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -
     rankings._check_certain()
     gapped = np.diff(rankings.indptr) != rankings.lengths
     if gapped.any():
-        row = int(gapped.argmax())
-        label = row if rankings.users is None else rankings.users[row]
+        label = label_of(rankings.users, int(gapped.argmax()))
         raise InvalidDataError(
             f"the list of user {label!r} has positions without an item. A run cannot contain gaps, "
             "because its readers move up later items; pass complete lists",
@@ -271,7 +271,7 @@ def write_qrels(relevance: Relevance, path: PathLike) -> None:
     )
 
 
-def _read(path: Path, names: tuple[str, ...], number_name: str) -> Rows:
+def _read(path: Path, names: tuple[str, ...], number_name: str) -> EncodedRows:
     """Return the numbers of a file by user and item, whose labels are sorted."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -292,23 +292,16 @@ def _read(path: Path, names: tuple[str, ...], number_name: str) -> Rows:
     except pa.ArrowInvalid:
         values = np.array([_number(text) for text in number.to_pylist()])
     is_row[rows] = np.isfinite(values)
-    wrong = np.flatnonzero(~(is_row | is_blank | starts_comment))
-    if len(wrong):
-        raise InvalidFileError(
-            f"expected {len(names)} fields separated by white space ({' '.join(names)}), with a "
-            f"finite number as {number_name}; correct {shorten(lines[int(wrong[0])].as_py())}",
-            path,
-            int(wrong[0]) + 1,
-        )
-    doubtful = np.flatnonzero(is_row & starts_comment & ~is_blank)
-    if len(doubtful):
-        raise InvalidFileError(
-            "a line that starts with # is a comment in trec_eval 10, but a user of that name in "
-            "older releases. Remove the line or rename the user; found "
-            f"{shorten(lines[int(doubtful[0])].as_py())}",
-            path,
-            int(doubtful[0]) + 1,
-        )
+    expected = (
+        f"expected {len(names)} fields separated by white space ({' '.join(names)}), with a finite "
+        f"number as {number_name}; correct"
+    )
+    check_lines(~(is_row | is_blank | starts_comment), expected, path, lines)
+    doubtful = (
+        "a line that starts with # is a comment in trec_eval 10, but a user of that name in older "
+        "releases. Remove the line or rename the user; found"
+    )
+    check_lines(is_row & starts_comment & ~is_blank, doubtful, path, lines)
     kept = ~starts_comment[rows]
     if not kept.any():
         raise InvalidFileError("contains only comments", path)
@@ -317,7 +310,7 @@ def _read(path: Path, names: tuple[str, ...], number_name: str) -> Rows:
         encode_texts(column.filter(chosen)) for column in (user, item)
     )
     labels = user_labels.marked(True), item_labels.marked(True)
-    return Rows(*labels, user_codes, item_codes, values[kept])
+    return EncodedRows(*labels, user_codes, item_codes, values[kept])
 
 
 def _number(text: str) -> float:

@@ -21,7 +21,7 @@ from ..core.hashing import hash_labels, splitmix64
 from ..core.threads import one_blas_thread
 from ..datasets.split.opening import open_train
 from ..errors import InvalidDataError
-from ..inputs.cells import UNDATED
+from ..inputs.column_values import UNDATED
 from ..inputs.training import count_users
 from .identifiers import TrainedOn
 from .model import Factors

@@ -41,7 +41,7 @@ from ..core.formatting import plain
 from ..core.hashing import digest
 from ..errors import InvalidFileError, OutputError
 from ..inputs.candidates import JUDGED
-from ..inputs.files import in_arrow
+from ..inputs.input_files import in_arrow
 from ..metrics import Metric, convention_named
 from ..metrics.random_baseline import Expectation
 from ..metrics.request import Request, Traits

@@ -16,7 +16,7 @@ from tables_cases import saved_csr
 import sparse_eval as se
 from sparse_eval import trec
 from sparse_eval.errors import InvalidFileError, SparseEvalError
-from sparse_eval.inputs.paths import Kind, kind_of
+from sparse_eval.inputs.paths import PathKind, kind_of
 
 METRICS = ["ndcg@3", "recall@2", "coverage@2"]
 
@@ -100,25 +100,25 @@ DAMAGED = {
 }
 
 KINDS = {
-    "recs.parquet": Kind.PARQUET,
-    "recs.csv": Kind.TABLE,
-    "recs.csv.gz": Kind.TABLE,
-    "held.parquet": Kind.PARQUET,
-    "held.csv": Kind.TABLE,
-    "held.csv.gz": Kind.TABLE,
-    "recs-npy": Kind.CSR_FOLDER,
-    "held-npy": Kind.CSR_FOLDER,
-    "seen-npy": Kind.CSR_FOLDER,
-    "recs.npz": Kind.MATRIX,
-    "held.npz": Kind.MATRIX,
-    "seen.npz": Kind.MATRIX,
-    "als.run": Kind.RUN,
-    "als.run.gz": Kind.RUN,
-    "test.qrels": Kind.QRELS,
-    "test.qrels.gz": Kind.QRELS,
-    "als.npz": Kind.CHECKPOINT,
-    "factors": Kind.FACTORS_FOLDER,
-    "arrays.npz": Kind.CHECKPOINT,  # a model without factors, which reading it tells
+    "recs.parquet": PathKind.PARQUET,
+    "recs.csv": PathKind.TABLE,
+    "recs.csv.gz": PathKind.TABLE,
+    "held.parquet": PathKind.PARQUET,
+    "held.csv": PathKind.TABLE,
+    "held.csv.gz": PathKind.TABLE,
+    "recs-npy": PathKind.CSR_FOLDER,
+    "held-npy": PathKind.CSR_FOLDER,
+    "seen-npy": PathKind.CSR_FOLDER,
+    "recs.npz": PathKind.MATRIX,
+    "held.npz": PathKind.MATRIX,
+    "seen.npz": PathKind.MATRIX,
+    "als.run": PathKind.RUN,
+    "als.run.gz": PathKind.RUN,
+    "test.qrels": PathKind.QRELS,
+    "test.qrels.gz": PathKind.QRELS,
+    "als.npz": PathKind.CHECKPOINT,
+    "factors": PathKind.FACTORS_FOLDER,
+    "arrays.npz": PathKind.CHECKPOINT,  # a model without factors, which reading it tells
 }
 
 NEITHER = [*BROKEN, "missing", "pages.zip", "array.npy", "nothing", "notes"]
@@ -155,7 +155,7 @@ def evaluated(argument, path, paths, model, memory):
 SEEN = {"seen-npy", "seen.npz", "held-npy", "held.npz"}
 RANKED = {name for name in KINDS if name.startswith(("recs", "als.run"))}
 GAINS = {name for name in KINDS if name.startswith(("held", "test.qrels"))}
-MATRICES = {name for name in KINDS if KINDS[name] in (Kind.CSR_FOLDER, Kind.MATRIX)}
+MATRICES = {name for name in KINDS if KINDS[name] in (PathKind.CSR_FOLDER, PathKind.MATRIX)}
 TABLES = {name for name in KINDS if KINDS[name].is_table}
 
 #: The files that each argument takes, with the same numbers; and files that it takes for others.

@@ -8,6 +8,7 @@ import sys
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -17,8 +18,9 @@ from raising import raises, warns
 import sparse_eval as se
 from sparse_eval.datasets import SkippedLinesWarning, load
 from sparse_eval.errors import InvalidDataError, InvalidFileError, SparseEvalError
-from sparse_eval.inputs import tables
-from sparse_eval.inputs.tables import Field, open_table
+from sparse_eval.inputs import formats, tables
+from sparse_eval.inputs.formats import Field
+from sparse_eval.inputs.tables import open_table
 
 FRAME = pd.DataFrame(
     {"user": ["b", "b", "c"], "item": ["x", "y", "x"], "value": [1.0, 3.0, 0.0], "at": [3, 1, 2]}
@@ -183,7 +185,7 @@ def test_times_of_two_kinds_are_an_error(tmp_path, times, row):
 )
 def test_loses_no_line(tmp_path, monkeypatch, suffix, compress):
     """Of several blocks and streams; a damaged stream or line is an error."""
-    monkeypatch.setattr(tables, "_BLOCK", 2_000)
+    monkeypatch.setattr(formats, "_BLOCK", 2_000)
     lines = [f"u{number},{'i' * (number % 200)}x" for number in range(1000)]
     data = "\r\n".join(["user,item", *lines]).encode()
     path = tmp_path / f"a.csv{suffix}"
@@ -307,6 +309,21 @@ def test_other_columns_may_have_one_name(tmp_path):
     table = pa.Table.from_arrays(columns, ["user", "item", "z", "z"])
     pq.write_table(table, tmp_path / "a.parquet")
     assert len(load(tmp_path / "a.parquet")) == len(load(table)) == 1
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "arrow"])
+def test_a_whole_frame_needs_a_name_for_each_column(tmp_path, suffix):
+    path = tmp_path / f"a.{suffix}"
+    table = pa.table([["a"], ["b"], ["c"]], ["user", "plan", "plan"])
+    if suffix == "parquet":
+        pq.write_table(table, path)
+    elif suffix == "csv":
+        pa.csv.write_csv(table, path)
+    else:
+        with pa.ipc.new_file(path, table.schema) as writer:
+            writer.write_table(table)
+    with pytest.raises(InvalidFileError, match="2 columns named 'plan'"):
+        tables.to_pandas(path)
 
 
 @pytest.mark.parametrize(

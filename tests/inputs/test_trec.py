@@ -12,7 +12,7 @@ from scipy import sparse
 
 from sparse_eval import Rankings, Relevance, trec
 from sparse_eval.errors import InvalidDataError, InvalidFileError
-from sparse_eval.inputs.paths import Kind, kind_of
+from sparse_eval.inputs.paths import PathKind, kind_of
 
 RUN = "u2 Q0 milk 1 0.5 als\nu1 Q0 eggs 1 2 als\nu2 Q0 eggs 2 0.75 als\nu2 Q0 9 3 -1e1 als\n"
 QRELS = "u2 0 milk 2\nu1 0 eggs 0\nu2 0 9 0.5\nu2 1 eggs -2\n"
@@ -93,10 +93,10 @@ def test_skips_comments_and_what_follows_the_sixth_field(write):
     for text in (longer, commented):
         path = write("a.run", text)
         assert lists(trec.read_run(path)) == plain
-        assert kind_of(path) is Kind.RUN
+        assert kind_of(path) is PathKind.RUN
     judged = write("a.qrels", f"# judged in May\n{QRELS}#\n# u2 0 milk many\n")
     assert judgements(trec.read_qrels(judged)) == JUDGED
-    assert kind_of(judged) is Kind.QRELS
+    assert kind_of(judged) is PathKind.QRELS
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from raising import raises
 import sparse_eval as se
 from sparse_eval.datasets import load
 from sparse_eval.errors import InvalidFileError
-from sparse_eval.inputs.files import is_uri
+from sparse_eval.inputs.input_files import is_uri
 
 #: Arrow waits for metadata of the cloud, which no test should.
 KEYS = {

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...core.arguments import check_choice, check_fraction, check_whole, show_spelling
 from ...errors import InvalidDataError
-from ...inputs.cells import UNDATED
-from .events import MAX_COUNT, REPEATS, Events
+from ...inputs.column_values import UNDATED
+from .events import MAX_COUNT, REPEATS, SortedEvents
 from .holdout import PARTS, LeftOut
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def last_n(
             raise InvalidDataError("pass n= or fraction=, not both", argument="fraction")
     n_test = 0 if test is None else check_whole("test", test, 1, MAX_COUNT)
     check_choice("repeats", repeats, REPEATS)
-    events = Events.of(interactions, "last_n")
+    events = SortedEvents.of(interactions, "last_n")
     keep = repeats == "keep"
     train = np.ones(len(events), bool)
     parts: list[Booleans] = []
@@ -219,7 +219,7 @@ def temporal(
     >>> model = se.train_als(holdout.for_test().train, **result.best)
     """
     check_choice("repeats", repeats, REPEATS)
-    events = Events.of(interactions, "temporal")
+    events = SortedEvents.of(interactions, "temporal")
     given_test = test if at is not None else None  # otherwise it is a fraction
     clock = events.clock(at=at, gap=gap, test=given_test)
     length = 0 if gap is None else clock.duration("gap", gap, 0)
@@ -304,7 +304,7 @@ def rolling(
     2019-12-03T00:00:00 762 188
     """
     check_choice("repeats", repeats, REPEATS)
-    events = Events.of(interactions, "rolling")
+    events = SortedEvents.of(interactions, "rolling")
     clock = events.clock(at=at, window=window, step=step, train_window=train_window, gap=gap)
     width = clock.duration("window", window, 1)
     stride = width if step is None else clock.duration("step", step, 1)
@@ -326,7 +326,7 @@ def rolling(
 
 
 def _cuts(
-    events: Events, clock: Clock, at: Time | None, fraction: float | None, test: object = None
+    events: SortedEvents, clock: Clock, at: Time | None, fraction: float | None, test: object = None
 ) -> list[int]:
     """Return the cut `at`, or the cuts that leave the given shares of dated pairs after them."""
     if at is not None:
@@ -358,7 +358,7 @@ def _cuts(
 
 
 def _without_repeats(
-    events: Events, train: Booleans, held_out: Sequence[Booleans], repeats: Repeats
+    events: SortedEvents, train: Booleans, held_out: Sequence[Booleans], repeats: Repeats
 ) -> tuple[list[Booleans], LeftOut]:
     """Return the parts, the held-out ones without pairs of the parts before them."""
     parts = [train]
@@ -377,7 +377,11 @@ def _without_repeats(
 
 
 def _check_not_empty(
-    events: Events, clock: Clock, cuts: Sequence[int], parts: Sequence[Booleans], left_out: LeftOut
+    events: SortedEvents,
+    clock: Clock,
+    cuts: Sequence[int],
+    parts: Sequence[Booleans],
+    left_out: LeftOut,
 ) -> None:
     for name, part in zip(PARTS, parts, strict=False):  # there may be no test part
         if not part.any():

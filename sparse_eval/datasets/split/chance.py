@@ -8,8 +8,8 @@ import numpy as np
 
 from ...core.arguments import check_choice, check_fraction, check_whole, show_spelling
 from ...errors import InvalidDataError
-from ...inputs.cells import UNDATED
-from .events import MAX_COUNT, Events, hashes
+from ...inputs.column_values import UNDATED
+from .events import MAX_COUNT, SortedEvents, hashes
 from .holdout import LeftOut
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def random(
     """
     check_fraction("fraction", fraction)
     check_whole("min_interactions", min_interactions, 1)
-    events = Events.of(interactions)
+    events = SortedEvents.of(interactions)
     sizes = events.sizes
     counts = np.minimum(np.rint(fraction * sizes).astype(np.int64), sizes - 1)
     counts[sizes < min_interactions] = 0
@@ -115,7 +115,7 @@ def leave_k_out(interactions: Divisible, *, k: int = 1, seed: int = 0) -> Holdou
     validation not in train: 0 users, 1 items, 1 pairs)
     """
     check_whole("k", k, 1, MAX_COUNT)
-    events = Events.of(interactions)
+    events = SortedEvents.of(interactions)
     counts = np.where(events.sizes > k, k, 0)
     return events.hold_out(events.random_order(seed) < events.of_users(counts))
 
@@ -158,7 +158,7 @@ def k_fold(interactions: Divisible, *, k: int = 5, seed: int = 0) -> Iterator[Ho
     [3, 3]
     """
     check_whole("k", k, 2, MAX_COUNT)
-    events = Events.of(interactions)
+    events = SortedEvents.of(interactions)
     order = events.random_order(seed)
     # Each user starts at another fold; otherwise the first folds would get all odd pairs.
     starts = hashes(seed, np.arange(events.shape[0])) % np.uint64(k)
@@ -255,7 +255,7 @@ def users(
                 argument="fraction",
             )
     check_choice("order", order, get_args(Order))
-    events = Events.of(interactions, "users" if order == "time" else None)
+    events = SortedEvents.of(interactions, "users" if order == "time" else None)
     sizes = events.sizes
     # Of n pairs the model is given at least one, and never all.
     counts = np.maximum(np.minimum(np.rint(fold_in * sizes).astype(np.int64), sizes - 1), 1)

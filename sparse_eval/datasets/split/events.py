@@ -21,7 +21,7 @@ from ...core.csr import (
 from ...core.hashing import splitmix64
 from ...core.threads import for_blocks, for_each
 from ...errors import InvalidDataError, SparseEvalError
-from ...inputs.cells import UNDATED
+from ...inputs.column_values import UNDATED
 from ...inputs.labelled import LabelledMatrix, labels_of
 from ...inputs.tables import engine_of
 from ..interactions import Interactions
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from ...core.types import Booleans, Floats, Hashes, Integers, PathLike, SparseInput
     from ...inputs.axes import Axis
-    from ...inputs.cells import TimeUnit
+    from ...inputs.column_values import TimeUnit
     from ...inputs.tables import FrameLike
 
 #: What to do with held-out events whose pair is known from before.
@@ -51,7 +51,7 @@ Divisible: TypeAlias = "Interactions | SparseInput | FrameLike | PathLike"
 
 
 @dataclass(frozen=True, eq=False)
-class Events:
+class SortedEvents:
     """Events sorted by pair of user and item, and within a pair by value.
 
     Attributes
@@ -82,7 +82,7 @@ class Events:
     unit: TimeUnit | None
 
     @classmethod
-    def of(cls, given: Divisible, function: str | None = None) -> Events:
+    def of(cls, given: Divisible, function: str | None = None) -> SortedEvents:
         """Return the events, with times if a function of `split` is named that needs them.
 
         Raises

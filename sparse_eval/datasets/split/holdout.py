@@ -14,8 +14,9 @@ from ...core.atomic_files import as_path, make_folder, replacing_together
 from ...core.csr import added, coordinates, summed_csr
 from ...core.saved_arrays import read_arrays
 from ...errors import InvalidDataError, InvalidFileError
+from ...inputs.axes import label_of
 from ...inputs.columns import USUAL
-from ...inputs.files import naming
+from ...inputs.input_files import naming
 from ...inputs.labelled import LabelledMatrix, SplitPart, matrix_labels
 from ...inputs.npy import read_sparse, reading_npz
 from ..interactions import Interactions, label_array, with_common_labels
@@ -51,9 +52,6 @@ class LeftOut(NamedTuple):
     repeated: int = 0
     outside: int = 0
     unknown: int = 0
-
-
-_NOTHING_LEFT_OUT = LeftOut()
 
 
 class Unknown(NamedTuple):
@@ -145,7 +143,7 @@ class Holdout:
         test: CSRMatrix | None = None,
         fold_in: CSRMatrix | None = None,
         cut: np.datetime64 | int | None = None,
-        left_out: LeftOut = _NOTHING_LEFT_OUT,
+        left_out: LeftOut = LeftOut(),  # noqa: B008 - immutable
     ) -> None:
         given = dict(zip(PARTS, (train, validation, test, fold_in), strict=True))
         for part, matrix in given.items():
@@ -173,7 +171,7 @@ class Holdout:
             is_trained_on = np.diff(self.train.indptr) > 0
             both = np.flatnonzero(is_trained_on & (np.diff(self.fold_in.indptr) > 0))
             if len(both):
-                user = both[0] if self.users is None else self.users[both[0]]
+                user = label_of(self.users, int(both[0]))
                 raise InvalidDataError(
                     f"user {user!r} is in train and in fold_in ({len(both)} users are). Fold in "
                     "only users that the model is not trained on"

@@ -11,6 +11,8 @@ from itertools import takewhile
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..core.atomic_files import as_input
 from ..errors import InvalidDataError, InvalidFileError, shown
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ..core.types import PathLike
+    from ..core.types import Integers, PathLike
 
 #: The format of a table by the suffix of its file; ``.gz``, ``.bz2`` or ``.zst`` may follow.
 SUFFIXES = {
@@ -58,6 +60,12 @@ class File:
         if self.system is None:
             return pa.OSFile(os.fsencode(self.path), "rb")
         return self.system.open_input_file(self.path)
+
+    def stream(self) -> Any:
+        """Open it to be read from its start to its end, decompressed."""
+        import pyarrow as pa
+
+        return pa.input_stream(self.open(), compression=self.compression)
 
     @property
     def format(self) -> str | None:
@@ -230,6 +238,20 @@ def shorten(text: str, width: int = 80) -> str:
     return repr(text) if len(text) <= width else f"{text[:width]!r}..."
 
 
+def check_lines(
+    wrong: Any, message: str, path: Path, lines: pa.Array, numbers: Integers | None = None
+) -> None:
+    """Raise an error about the first wrong line, which `message` precedes.
+
+    `numbers` are the numbers of the lines in the file, from 0 on.
+    """
+    found = np.flatnonzero(wrong)
+    if len(found):
+        line = int(found[0])
+        number = line if numbers is None else int(numbers[line])
+        raise InvalidFileError(f"{message} {shorten(lines[line].as_py())}", path, number + 1)
+
+
 def read_lines(path: PathLike, encoding: str = "utf-8-sig") -> pa.Array:
     """Return the lines of a text file, blank ones too.
 
@@ -242,9 +264,7 @@ def read_lines(path: PathLike, encoding: str = "utf-8-sig") -> pa.Array:
 
     path = as_input(path)
     with naming(path):
-        file = File(str(path), None, path)
-        data = pa.input_stream(file.open(), compression=file.compression).read()
-        text = data.decode(encoding)
+        text = File(str(path), None, path).stream().read().decode(encoding)
         if not text.strip():
             raise InvalidFileError("the file is empty", path)
         text = text.replace("\r\n", "\n").replace("\r", "\n")

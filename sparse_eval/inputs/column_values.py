@@ -150,6 +150,11 @@ def _cast(column: Any, dtype: Any, name: Hashable, expected: str, first: int) ->
         raise InvalidDataError(f"column {name!r}: {error}", column=name) from None
 
 
+def _exact_below(dtype: Any) -> int:
+    """Return the bound below which a type of floats has every whole number."""
+    return int(2 ** (np.finfo(name_of_type(dtype)).nmant + 1))
+
+
 def as_ids(column: Any, what: str, remedy: str) -> Any:
     """Return ids as text or whole numbers, or as dictionaries of these.
 
@@ -170,7 +175,7 @@ def as_ids(column: Any, what: str, remedy: str) -> Any:
         column = decoded(column)
         if types.is_floating(dtype):
             largest = np.abs(column.to_numpy(zero_copy_only=False)).max(initial=0)
-            if largest >= 2.0 ** (np.finfo(f"float{dtype.bit_width}").nmant + 1):
+            if largest >= _exact_below(dtype):
                 raise InvalidDataError(
                     f"{what} holds ids as {name_of_type(dtype)}, and {largest:.0f} is so large "
                     "that neighbouring ids are no longer different. Read or join the ids as whole "
@@ -314,7 +319,7 @@ class Times:
             remedy = "for seconds with fractions, pass whole milliseconds: (1000 * t).round()"
             is_whole = np.floor(numbers) == numbers
             _check(is_whole, column, self.name, f"{_TIME} ({remedy})", first)
-            most = 2 ** (np.finfo(f"float{column.type.bit_width}").nmant + 1)
+            most = _exact_below(column.type)
             expected = (
                 f"a time below {most}, because {name_of_type(column.type)} cannot represent "
                 "every larger whole number (read or compute the times as int64)"

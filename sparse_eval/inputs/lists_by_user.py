@@ -10,10 +10,11 @@ import numpy as np
 
 from ..core.arrays import describe
 from ..errors import InvalidDataError
-from .axes import Axis, order_of
+from .axes import as_labels, encode
 
 if TYPE_CHECKING:
     from ..core.types import Items
+    from .axes import Axis
 
 
 def rows_by_user(given: Mapping[Any, Any], name: str, column: Literal["score", "gain"]) -> Any:
@@ -131,9 +132,9 @@ def pad_lists(lists: Any) -> tuple[Any, Axis | None]:
     items = None
     codes: Any = flat
     if not numbers:
-        items = Axis.of(list(dict.fromkeys(flat)), "ids")
-        items = items.take(order_of(items))
-        codes = items.locate(flat)
+        import pyarrow as pa
+
+        (codes,), items = encode([pa.array(as_labels(flat, "ids"))])
     table: Items = np.full((len(lists), max(sizes)), -1, np.int64)
     table[np.arange(max(sizes)) < np.array(sizes)[:, None]] = codes
     return table, items

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..core.threads import for_each
 from ..errors import InvalidDataError
-from .axes import Axis, encode, order_of
-from .cells import (
+from .axes import Axis, encode
+from .column_values import (
     Times,
     are_floats,
     as_ids,
@@ -28,8 +28,8 @@ from .cells import (
     orders_of,
     plain_type,
 )
-from .files import naming
-from .tables import Field
+from .formats import Field
+from .input_files import naming
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..core.types import Floats, Integers, Items
-    from .columns import Columns
-    from .tables import Batch, Part, Table
+    from .columns import TableColumns
+    from .formats import Batch, TablePart
+    from .tables import InputTable
 
 _KINDS: dict[str, Any] = {
     "user": "id", "item": "id", "value": "number", "gain": "number", "rank": "number",
@@ -47,7 +48,7 @@ _KINDS: dict[str, Any] = {
 
 
 @dataclass(slots=True)
-class Rows:
+class EncodedRows:
     """The rows of a table.
 
     Attributes
@@ -76,15 +77,15 @@ class Rows:
 
 
 def read_rows(
-    table: Table,
-    columns: Columns,
+    table: InputTable,
+    columns: TableColumns,
     *,
     users: Axis | None = None,
     items: Axis | None = None,
     order: tuple[Axis | None, Axis | None] = (None, None),
     keep: Sequence[str] | None = None,
     gains: Mapping[Any, float] | None = None,
-) -> Rows:
+) -> EncodedRows:
     """Read the columns of a table.
 
     A row with a list of items becomes one row for each item. Without scores, the position in the
@@ -92,8 +93,8 @@ def read_rows(
 
     Parameters
     ----------
-    table : Table
-    columns : Columns
+    table : InputTable
+    columns : TableColumns
         Of users, items, one of values, gains, ranks and scores, times, and events.
     users, items : Axis, optional
         The labels to number by.
@@ -120,7 +121,7 @@ def read_rows(
     starts: list[tuple[int, Any]] = []
     n_rows = 0
 
-    def add(batch: Batch, first: int, part: Part, role: str) -> None:
+    def add(batch: Batch, first: int, part: TablePart, role: str) -> None:
         """Add a column of a batch; `first` is the number of its first row."""
         column, name = batch[role], names.get(role)
         if role in ids:
@@ -185,7 +186,9 @@ def read_rows(
 
     (user_codes, user_labels), (item_codes, item_labels) = for_each(finish, list(ids))
     encoded = (user_labels, item_labels, user_codes, item_codes)
-    return Rows(*encoded, _joined(numbers), _joined(times.blocks), times.kind, _joined(types))
+    return EncodedRows(
+        *encoded, _joined(numbers), _joined(times.blocks), times.kind, _joined(types)
+    )
 
 
 def _one_item_per_row(batch: Batch, *, ranked: bool) -> Batch:
@@ -300,25 +303,10 @@ class _Ids:
 
 
 def encode_texts(texts: Any, *, numbers: bool = False) -> tuple[Items, Axis]:
-    """Return the codes of texts and their labels; with `numbers` whole numbers if all are such."""
+    """Return the codes of texts and their labels, which may be `numbers` if all are whole ones."""
     import pyarrow as pa
 
     chunks = [pa.array(texts, pa.large_string()).dictionary_encode()]
     (codes,), axis = encode(as_numbers(chunks) if numbers else chunks)
+    axis.written = numbers
     return codes, axis
-
-
-def union_of(axes: Sequence[Axis]) -> tuple[list[Items], Axis]:
-    """Return the positions of each axis's labels in the sorted union of all, and the union.
-
-    Whole numbers on one axis become text if another axis has text.
-    """
-    if all(axis.are_numbers for axis in axes):
-        return [axis.to_numpy().astype(np.int32) for axis in axes], max(axes, key=len)
-    if any(axis.is_text for axis in axes):
-        axes = [Axis.of(list(map(str, axis))) if axis.is_integer else axis for axis in axes]
-    union = axes[0]
-    for axis in axes[1:]:
-        _, union = union.union(axis)
-    union = union.take(order_of(union))
-    return [union.locate(axis).astype(np.int32) for axis in axes], union
