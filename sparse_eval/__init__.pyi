@@ -32,13 +32,13 @@ from .metrics.registry import register_metric as register_metric
 from .metrics.request import Protocol as Protocol
 from .models import baselines as baselines
 from .models.checkpoints import save_model as save_model
-from .models.evaluate import evaluate_model as evaluate_model
+from .models.evaluate_model import evaluate_model as evaluate_model
 from .models.fold_in import fold_in as fold_in
 from .models.model import factor_model as factor_model
+from .models.recommend import ranks as ranks
+from .models.recommend import recommend as recommend
+from .models.recommend import top_k as top_k
 from .models.recommender import Recommender as Recommender
-from .models.retrieving import ranks as ranks
-from .models.retrieving import recommend as recommend
-from .models.retrieving import top_k as top_k
 from .models.scorers import Scorer as Scorer
 from .report import plots as plots
 from .report.page import write_report as write_report

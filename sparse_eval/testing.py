@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from .datasets.split import Holdout
-from .datasets.split.opening import open_train
+from .datasets.split.parts import open_train
 from .errors import InvalidMetricError
 from .evaluation.evaluate import evaluate
 from .inputs.item_data import ItemData
@@ -28,9 +28,9 @@ from .inputs.relevance import Relevance
 from .metrics import REGISTRY, Choice, Definition, Metric
 from .metrics.conventions import convention_named
 from .metrics.request import MetricsLike, Protocol, Request
-from .models.accepted import as_model
-from .models.evaluate import evaluate_model
-from .models.retrieving import recommend
+from .models.evaluate_model import evaluate_model
+from .models.opening import as_model
+from .models.recommend import recommend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .evaluation.runners import ClientLike
-    from .models.accepted import ModelLike
+    from .models.opening import ModelLike
     from .results import Evaluation
 
 __all__ = ["check_metric", "check_model", "check_source"]

@@ -105,8 +105,8 @@ def _calls() -> Iterator[Callable[[], object]]:
     """Yield calls that need every kernel, for all types of arrays that it is compiled for."""
     from implicit.nearest_neighbours import CosineRecommender
 
-    from ..models.evaluate import evaluate_model
-    from ..models.retrieving import ranks
+    from ..models.evaluate_model import evaluate_model
+    from ..models.recommend import ranks
 
     holdout = random(synthetic(60, 40, n_interactions=600, seed=0), seed=0)
     train, validation = holdout.train.csr, holdout.validation.csr

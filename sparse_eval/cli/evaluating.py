@@ -131,10 +131,10 @@ def score_model(
     In this process, also evaluate the popularity ranking. With `lists`, as for an evaluation to be
     saved, keep whole lists up to the largest cut-off, where ranks would do.
     """
-    from ..datasets.split.opening import training_part
+    from ..datasets.split.parts import training_part
     from ..evaluation.execution import Execution
     from ..metrics.request import Request
-    from ..models.evaluate import evaluate_request
+    from ..models.evaluate_model import evaluate_request
 
     inputs = {} if candidates is None else {"candidates": candidates}
     keeps_lists = lists and scheduler is None and execution.memory is None
@@ -409,8 +409,8 @@ def recommend(
     out
         A file for the table: .csv, .parquet or .jsonl (JSON lines).
     """
-    from ..datasets.split.opening import training_part
-    from ..models.retrieving import recommend as recommend_items
+    from ..datasets.split.parts import training_part
+    from ..models.recommend import recommend as recommend_items
 
     if out is not None:
         if out.suffix not in (".csv", ".parquet", ".jsonl"):

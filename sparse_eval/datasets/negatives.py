@@ -24,13 +24,13 @@ from ..inputs.labelled import labels_of
 from ..inputs.relevance import Relevance
 from ..inputs.training import count_users
 from .split.holdout import Holdout
-from .split.opening import name_of, open_held_out, open_train
+from .split.parts import name_of, open_held_out, open_train
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ..core.types import CSRMatrix, Floats, Hashes, Integers, PathLike
-    from .split.opening import TrainLike
+    from .split.parts import TrainLike
 
 #: Users whose negatives are drawn at once.
 _USERS_AT_ONCE = 1 << 13

@@ -24,7 +24,7 @@ from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.tables import FrameLike, RankingsScan, RelevanceScan, engine_of, open_table
 from ..metrics.request import Request
-from .arrays import Arrays
+from .array_source import Arrays
 from .execution import Execution
 from .loop import evaluate_source, is_spark
 from .mistakes import warn_of_mistakes

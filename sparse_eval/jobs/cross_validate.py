@@ -26,7 +26,7 @@ from ..core.progress import progress_bar
 from ..core.versions import NUMBERS_VERSION, library_versions
 from ..datasets.split import k_fold
 from ..datasets.split.holdout import Holdout
-from ..datasets.split.opening import training_part
+from ..datasets.split.parts import training_part
 from ..datasets.times import time_text
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError
 from ..evaluation.execution import Execution
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from ..core.types import Floats, PathLike, SparseInput
     from ..datasets import Interactions
-    from ..datasets.split.opening import CandidatesOfSplit
+    from ..datasets.split.parts import CandidatesOfSplit
     from ..evaluation.runners import ClientLike
     from ..metrics.request import MetricsLike, Request
     from ..results.decisions import Margin, Size

@@ -10,18 +10,18 @@ import numpy as np
 from ..core.hashing import digest_csr
 from ..core.versions import NUMBERS_VERSION
 from ..datasets.split.holdout import Holdout
-from ..datasets.split.opening import digest_of, name_of, open_held_out, open_train
+from ..datasets.split.parts import digest_of, name_of, open_held_out, open_train
 from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.alignment import match_split
 from ..inputs.candidates import JUDGED, as_candidates, is_sampled, name_among
 from ..metrics import Metric, parse_metrics
 from ..metrics.request import Request
-from ..models.evaluate import evaluate_request
+from ..models.evaluate_model import evaluate_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ..datasets.split.opening import CandidatesLike, TrainLike
+    from ..datasets.split.parts import CandidatesLike, TrainLike
     from ..evaluation.execution import Execution
     from ..inputs.candidates import Candidates
     from ..inputs.labelled import LabelledMatrix

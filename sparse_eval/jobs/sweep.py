@@ -33,7 +33,7 @@ from ..core.messages import printable
 from ..core.progress import progress_bar
 from ..core.threads import thread_count
 from ..datasets.split.holdout import Holdout
-from ..datasets.split.opening import split_arguments
+from ..datasets.split.parts import split_arguments
 from ..errors import (
     InvalidCheckpointError,
     InvalidDataError,
@@ -43,14 +43,10 @@ from ..errors import (
 )
 from ..evaluation.execution import Execution
 from ..evaluation.loop import is_spark, open_runner
-from ..models.accepted import as_model
 from ..models.checkpoints import read_checkpoint
-from ..models.identifiers import (
-    has_other_data,
-    lacks_ids,
-    warn_of_numbers,
-    warn_of_other_data,
-)
+from ..models.ids import lacks_ids, warn_of_numbers
+from ..models.opening import as_model
+from ..models.trained_on import has_other_data, warn_of_other_data
 from ..results.saving import SUMMARY, read_summary, remove_saved
 from .ledger import INPUTS, LINE, TABLE, Ledger
 from .scoring import Scoring, best_of, parse_monitored
@@ -59,7 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ..core.types import JSONValue, PathLike
-    from ..datasets.split.opening import CandidatesLike, TrainLike
+    from ..datasets.split.parts import CandidatesLike, TrainLike
     from ..evaluation.runners import ClientLike
     from ..metrics import Metric
     from ..metrics.request import MetricsLike

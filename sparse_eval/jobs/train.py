@@ -20,7 +20,7 @@ from ..core.hashing import digest_file
 from ..core.messages import warn
 from ..core.progress import progress_bar
 from ..core.threads import one_blas_thread, thread_count
-from ..datasets.split.opening import digest_of, open_train, split_arguments
+from ..datasets.split.parts import digest_of, open_train, split_arguments
 from ..errors import (
     InvalidDataError,
     InvalidFileError,
@@ -31,10 +31,11 @@ from ..errors import (
 from ..evaluation.execution import Execution
 from ..inputs.alignment import check_size
 from ..inputs.labelled import LabelledMatrix, labels_of
-from ..models.accepted import as_model, without_zeros
 from ..models.checkpoints import check_similarity, read_checkpoint, save_model
-from ..models.identifiers import ids_of, keep_ids, keep_training
+from ..models.ids import ids_of, keep_ids
 from ..models.model import ImplicitFactors
+from ..models.opening import as_model, without_zeros
+from ..models.trained_on import keep_training
 from ..retrieval.ranker import check_factors
 from .ledger import INPUTS, Ledger
 from .scoring import Scoring, best_of, parse_monitored
@@ -48,11 +49,11 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, CSRMatrix, PathLike, SparseInput
     from ..datasets.split.holdout import Holdout
-    from ..datasets.split.opening import CandidatesLike, TrainLike
+    from ..datasets.split.parts import CandidatesLike, TrainLike
     from ..metrics import Metric
     from ..metrics.request import MetricsLike
-    from ..models.accepted import ModelLike
     from ..models.model import Model as AnyModel
+    from ..models.opening import ModelLike
     from .ledger import Row
 
 #: A model of `implicit`, which has no type annotations.

@@ -18,7 +18,7 @@ from ..core.formatting import text_of_frame
 from ..core.messages import no_attribute
 from ..core.progress import progress_bar
 from ..datasets.split.holdout import Holdout
-from ..datasets.split.opening import load_split, training_part
+from ..datasets.split.parts import load_split, training_part
 from ..errors import (
     InvalidDataError,
     InvalidFileError,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
     from ..core.types import PathLike
-    from ..datasets.split.opening import CandidatesOfSplit, TrainLike
+    from ..datasets.split.parts import CandidatesOfSplit, TrainLike
     from ..metrics import Metric
     from ..metrics.request import MetricsLike
     from ..results import Evaluation

@@ -19,13 +19,13 @@ from ..core.arguments import check_number, check_whole
 from ..core.csr import sort_pairs, summed_csr
 from ..core.hashing import hash_labels, splitmix64
 from ..core.threads import one_blas_thread
-from ..datasets.split.opening import open_train
+from ..datasets.split.parts import open_train
 from ..errors import InvalidDataError
 from ..inputs.column_values import UNDATED
 from ..inputs.training import count_users
-from .identifiers import TrainedOn
 from .model import Factors
 from .scorers import ItemItemModel, Scorer
+from .trained_on import TrainedOn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..core.types import Booleans, CSRMatrix, Floats, Hashes, Integers
     from ..datasets import Interactions
     from ..datasets.split.holdout import Holdout
-    from ..datasets.split.opening import TrainLike
+    from ..datasets.split.parts import TrainLike
     from ..datasets.times import Clock, Duration, Time
     from ..inputs.axes import Axis
     from ..inputs.labelled import LabelledMatrix

@@ -24,17 +24,9 @@ from ..inputs.axes import Axis
 from ..inputs.npy import open_array
 from ..retrieval.ranker import check_factors
 from ..retrieval.score_search import check_weights
-from .identifiers import (
-    ITEM_IDS,
-    TRAINED_ON,
-    USER_IDS,
-    id_arrays,
-    ids_of,
-    in_one_dtype,
-    keep_ids,
-    without_old_training,
-)
+from .ids import ITEM_IDS, USER_IDS, id_arrays, ids_of, keep_ids
 from .scorers import ITEM_WEIGHTS, SCORES, ItemItemModel, Scorer
+from .trained_on import TRAINED_ON, in_one_dtype, without_old_training
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

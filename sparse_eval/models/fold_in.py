@@ -10,20 +10,20 @@ from scipy import sparse
 from ..core.arguments import check_number
 from ..core.threads import one_blas_thread, openmp_threads
 from ..datasets.split.holdout import Holdout
-from ..datasets.split.opening import name_of, open_train
+from ..datasets.split.parts import name_of, open_train
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.alignment import check_size, match_items, place
 from ..inputs.labelled import labels_of
-from .accepted import as_model
-from .identifiers import ids_of, known_to, warn_without_ids
+from .ids import ids_of, known_to, warn_without_ids
 from .model import Factors
+from .opening import as_model
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray
-    from ..datasets.split.opening import TrainLike
+    from ..datasets.split.parts import TrainLike
     from ..inputs.labelled import LabelledMatrix
-    from .accepted import ModelLike
     from .model import Model
+    from .opening import ModelLike
 
 #: Users whose factors are found in one call.
 _USERS_PER_CALL = 1 << 16

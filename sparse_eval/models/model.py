@@ -15,7 +15,7 @@ from ..core.atomic_files import replacing_npz
 from ..retrieval.ranker import CandidateSearch, check_factors
 from ..retrieval.search import Search
 from ..retrieval.similarities import Similarity, as_products
-from .identifiers import ITEM_IDS, USER_IDS, ids_of, keep_ids
+from .ids import ITEM_IDS, USER_IDS, ids_of, keep_ids
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable

@@ -9,14 +9,14 @@ import numpy as np
 
 from ..core.csr import find_entries, without_entries
 from ..errors import UnsupportedModelError
-from ..evaluation.arrays import FileReference
+from ..evaluation.array_source import FileReference
 from ..inputs.alignment import within
 from ..inputs.candidates import judged_candidates, mark_seen
 from ..inputs.npy import release
 from ..inputs.rankings import Rankings
 from ..results.counts import Retrieval
 from ..retrieval.ranker import Options
-from .accepted import as_model
+from .opening import as_model
 from .recommender import recommend_lists
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class ModelReference(FileReference):
 
 @dataclass(frozen=True)
 class ModelRanking:
-    """Rank the unseen items of the users of a model, see `sparse_eval.evaluation.arrays.Ranking`.
+    """Rank the unseen items of a model's users; a `Ranking` of `sparse_eval.evaluation`.
 
     Attributes
     ----------

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..datasets.split.holdout import Holdout
-from ..datasets.split.opening import name_of, open_relevance, open_train
+from ..datasets.split.parts import name_of, open_relevance, open_train
 from ..errors import UnsupportedModelError
-from ..evaluation.arrays import Arrays, FileReference, in_block, largest_gain
+from ..evaluation.array_source import Arrays, FileReference, in_block, largest_gain
 from ..evaluation.execution import USERS_PER_BLOCK
 from ..inputs.alignment import Place, match_split
 from ..inputs.data import Data, SideData, as_training
@@ -20,11 +20,12 @@ from ..inputs.npy import release, slice_rows, sliceable_csr
 from ..inputs.paths import read_truth
 from ..inputs.relevance import Relevance
 from ..inputs.training import count_users
-from .accepted import as_model, warn_of_zeros
 from .fold_in import with_new_users
-from .identifiers import has_other_data, known_to, warn_of_other_data, warn_without_ids
+from .ids import known_to, warn_without_ids
 from .model import Factors
+from .opening import as_model, warn_of_zeros
 from .ranking import ModelRanking, ModelReference, choose_way
+from .trained_on import has_other_data, warn_of_other_data
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
     from ..inputs.alignment import SplitSides
     from ..inputs.axes import Axis
     from ..metrics.request import Request
-    from .accepted import ModelLike
     from .model import Model
+    from .opening import ModelLike
 
 _NEED_EXACT = (
     "this model cannot be evaluated in blocks of users, because its recommend() rounds scores "

@@ -14,7 +14,7 @@ from sparse_eval.cli import main
 from sparse_eval.jobs import sweep as sweeping
 from sparse_eval.jobs import train
 from sparse_eval.jobs import tune as tuning
-from sparse_eval.models import evaluate as evaluating
+from sparse_eval.models import evaluate_model as evaluating
 
 pytestmark = pytest.mark.long
 

@@ -239,7 +239,7 @@ def check_chosen(problem, said):
 def blocks():
     with (
         small_blocks(),
-        mock.patch("sparse_eval.evaluation.arrays.users_per_block", return_value=2),
+        mock.patch("sparse_eval.evaluation.array_source.users_per_block", return_value=2),
     ):
         yield
 

@@ -16,7 +16,7 @@ from sparse_eval.errors import (
     InvalidMetricError,
     UnsupportedModelError,
 )
-from sparse_eval.evaluation import arrays
+from sparse_eval.evaluation import array_source
 
 N_USERS, N_ITEMS = 300, 80
 BUDGET = 200_000_000
@@ -50,7 +50,7 @@ def same(found, whole):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Make a budget mean blocks of 70 users, whatever it is."""
-    monkeypatch.setattr(arrays, "users_per_block", lambda *given, **options: 70)
+    monkeypatch.setattr(array_source, "users_per_block", lambda *given, **options: 70)
 
 
 def saved(folder, matrix):

@@ -15,7 +15,7 @@ from raising import raises
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.inputs.labelled import LabelledMatrix
-from sparse_eval.models.identifiers import TrainedOn
+from sparse_eval.models.trained_on import TrainedOn
 
 CLICKS = se.datasets.synthetic(n_users=60, n_items=50, n_interactions=1200, seed=0)
 HOLDOUT = se.split.random(CLICKS, seed=0)

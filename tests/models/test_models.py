@@ -25,8 +25,8 @@ from sparse_eval.errors import (
     SparseEvalError,
     UnsupportedModelError,
 )
-from sparse_eval.models.accepted import as_model
 from sparse_eval.models.checkpoints import read_checkpoint
+from sparse_eval.models.opening import as_model
 from sparse_eval.models.recommender import recommend_lists
 
 FAMILIES = {

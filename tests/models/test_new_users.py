@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, UnsupportedModelError
-from sparse_eval.models.accepted import as_model
+from sparse_eval.models.opening import as_model
 
 METRICS = ["ndcg@10", "recall@5", "coverage@10"]
 

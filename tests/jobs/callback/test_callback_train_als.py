@@ -6,8 +6,8 @@ from raising import raises
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
-from sparse_eval.models.accepted import as_model
 from sparse_eval.models.checkpoints import read_checkpoint
+from sparse_eval.models.opening import as_model
 
 
 def test_train_als_with_a_callback(holdout):

@@ -5,7 +5,7 @@ from sweep_cases import METRICS, N_ITEMS, N_USERS, save
 
 import sparse_eval as se
 import sparse_eval.jobs.scoring as scoring
-from sparse_eval.models.evaluate import evaluate_request
+from sparse_eval.models.evaluate_model import evaluate_request
 
 
 @pytest.fixture(scope="module")

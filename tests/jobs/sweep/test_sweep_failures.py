@@ -14,7 +14,7 @@ import sparse_eval as se
 import sparse_eval.jobs.scoring as scoring
 import sparse_eval.jobs.sweep as sweeping
 from sparse_eval import errors
-from sparse_eval.models.evaluate import evaluate_request
+from sparse_eval.models.evaluate_model import evaluate_request
 
 pytestmark = pytest.mark.long
 

@@ -11,15 +11,15 @@ from scipy import sparse
 from ..core.arguments import check_choice, check_flag, check_whole, show_spelling
 from ..core.messages import warn
 from ..datasets.split.holdout import Holdout
-from ..datasets.split.opening import name_of, open_relevance, open_train
+from ..datasets.split.parts import name_of, open_relevance, open_train
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.alignment import Place, align_candidates, match_split, rows_of_users, within
 from ..inputs.candidates import as_candidates, for_all_users, mark_seen
 from ..inputs.labelled import LabelledMatrix
 from ..retrieval.ranker import Options
-from .accepted import as_model
 from .fold_in import with_new_users
-from .identifiers import known_to, warn_without_ids
+from .ids import known_to, warn_without_ids
+from .opening import as_model
 from .ranking import need_exact
 from .recommender import own_scores, recommend_lists
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..core.types import AnyArray, CSRMatrix, Items
-    from ..datasets.split.opening import CandidatesLike, TrainLike
+    from ..datasets.split.parts import CandidatesLike, TrainLike
     from ..inputs.alignment import SplitSides
     from ..inputs.axes import Axis
     from ..inputs.candidates import Candidates
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from ..inputs.relevance import Relevance
     from ..inputs.training import SeenItems
     from ..retrieval.ranker import TopK
-    from .accepted import ModelLike
     from .model import Model
+    from .opening import ModelLike
 
 
 @show_spelling

@@ -19,10 +19,11 @@ from ..inputs.npy import open_array
 from ..retrieval.ranker import check_factors
 from ..retrieval.score_search import check_weights
 from .checkpoints import check_similarity, read_checkpoint
-from .identifiers import ITEM_IDS, USER_IDS, copy_ids, without_old_training
+from .ids import ITEM_IDS, USER_IDS
 from .model import Factors, ImplicitFactors, Model
 from .recommender import Recommender
 from .scorers import ItemItemModel, Scorer
+from .trained_on import copy_ids, without_old_training
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray, PathLike, SparseInput

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core.arguments import show_spelling
-from ..datasets.split.opening import split_arguments
+from ..datasets.split.parts import split_arguments
 from ..errors import InvalidMetricError
 from ..evaluation.execution import Execution
 from ..evaluation.loop import evaluate_source
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..datasets.split.holdout import Holdout
-    from ..datasets.split.opening import CandidatesLike, TrainLike
+    from ..datasets.split.parts import CandidatesLike, TrainLike
     from ..evaluation.execution import Keep
     from ..evaluation.runners import ClientLike
     from ..inputs.item_data import ItemData
     from ..metrics.request import MetricsLike
     from ..results import Evaluation
-    from .accepted import ModelLike
+    from .opening import ModelLike
 
 
 @show_spelling
