@@ -220,7 +220,7 @@ def evaluate(
     if evaluation is None:
         data = Data.of_lists(rankings, relevance, inputs, whole=execution.whole)
         evaluation = evaluate_source(request, execution, Arrays(request, execution, data))
-    warn_of_mistakes(evaluation)
+    warn_of_mistakes(evaluation._part)
     return evaluation
 
 

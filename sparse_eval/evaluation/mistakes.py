@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..core.messages import warn
 from ..errors import InvalidDataError
-from ..inputs.candidates import WARNING
+from ..inputs.candidates import WARNING, mark_seen
+from ..results.measured_block import Measured
 
 if TYPE_CHECKING:
-    from ..results import Evaluation
     from ..results.counts import CandidateCounts, SeenCounts
+    from ..results.partial_results import Part
 
 #: With this number of relevant items, it is no coincidence if all are in train.
 _ENOUGH = 20
 
 
-def warn_of_mistakes(evaluation: Evaluation) -> None:
+def warn_of_mistakes(part: Part) -> None:
     """Warn about likely mistakes in the inputs of an evaluation.
 
     Raises
@@ -24,22 +27,22 @@ def warn_of_mistakes(evaluation: Evaluation) -> None:
     InvalidDataError
         If all relevant items are in the training data, so nothing can be found.
     """
-    if not evaluation.n_users:  # a block to be merged with others
+    n_users, retrieval = part.n_counted, part.retrieval
+    if not n_users:  # a block to be merged with others
         return
-    part = evaluation._part
     if part.seen is not None:
-        _check_seen(evaluation, part.seen)
+        _check_seen(part, part.seen)
     if part.candidates is not None:
-        _check_candidates(evaluation, part.candidates)
+        _check_candidates(part, part.candidates)
     if part.n_cold:
         warn(
-            f"{part.n_cold} of {evaluation.n_users} evaluated users have no training data "
+            f"{part.n_cold} of {n_users} evaluated users have no training data "
             "(cold), so their lists are not personalized. holdout.known() (--only-known) leaves "
             "them out, and ev.by('activity') shows them separately. For a split by users, pass the "
             "holdout, so that they are folded in"
         )
-    n_without, n_users = part.n_without_list, evaluation.n_users
-    if evaluation.retrieval is None and n_users >= _ENOUGH and 2 * n_without > n_users:
+    n_without = part.n_without_list
+    if retrieval is None and n_users >= _ENOUGH and 2 * n_without > n_users:
         remedy = (
             "If the lists do not belong to the first rows of validation, assign them to users with "
             "Rankings.from_topk(ids, users=…) or user_rows=…"
@@ -47,13 +50,13 @@ def warn_of_mistakes(evaluation: Evaluation) -> None:
             else "To leave them out, pass se.Protocol(metrics, without_list='exclude') as metrics"
         )
         warn(f"{n_without} of {n_users} evaluated users have no list and count 0. {remedy}")
-    if evaluation._leaves_candidates_out:
+    if isinstance(part, Measured) and _leaves_candidates_out(part):
         warn(
             "the lists contain fewer items than the catalogue, and train= is missing. auc, "
             "percentile_rank and mean_rank count all unlisted items as candidates. Pass train= to "
             "exclude seen items"
         )
-    if n_users >= _ENOUGH and evaluation._ranks_shown_items:
+    if n_users >= _ENOUGH and isinstance(part, Measured) and _ranks_shown_items(part):
         warn(
             "the lists contain every relevant item and less than half of the candidates, as lists "
             "of shown items do. auc, gauc, percentile_rank and mean_rank count all other items as "
@@ -66,24 +69,68 @@ def warn_of_mistakes(evaluation: Evaluation) -> None:
             f"as irrelevant items. If the lists begin at rank {first.smallest}, "
             f"subtract {first.smallest - 1} from every rank"
         )
-    retrieval = evaluation.retrieval
     if retrieval is not None and (retrieval.n_unknown_users or retrieval.n_unknown_items):
         warn(
-            f"{retrieval.n_unknown_users} of {evaluation.n_users} evaluated users and "
+            f"{retrieval.n_unknown_users} of {n_users} evaluated users and "
             f"{retrieval.n_unknown_items} of their relevant items are unknown to the model. These "
             "users count 0, and these items count as missed"
         )
-    if evaluation._found_nothing:
+    plans = part.request.plans
+    counts_hits = any(plan.is_swept and plan.definition.higher_is_better for plan in plans)
+    if counts_hits and not part.has_hits:
         warn(
             "no list contains a relevant item within the cut-offs. Check that both sides use the "
             "same ids, or the same row and column numbers, for users and items"
         )
 
 
-def _check_seen(evaluation: Evaluation, seen: SeenCounts) -> None:
+def _leaves_candidates_out(block: Measured) -> bool:
+    """Return whether full rankings of different lengths are counted against the whole catalogue.
+
+    Such as rankings of unseen items, if training data are not given.
+    """
+    if block.seen is not None or block.candidates is not None:
+        return False
+    lengths = block.aligned.rankings.lengths[block.counted]
+    n_items, least = block.aligned.side_data.n_items, lengths.min()
+    if least == lengths.max() or not least < n_items < 2 * lengths.mean():
+        return False
+    return _counts_unlisted(block)
+
+
+def _ranks_shown_items(block: Measured) -> bool:
+    """Return whether lists of shown items are counted against the whole catalogue.
+
+    Such lists contain every relevant item, but less than half of the candidates: more than half is
+    a full ranking, see `_leaves_candidates_out`. Lists that end at k miss relevant items, and the
+    ranks of hits among all items have positions without an item.
+    """
+    if block.retrieval or block.candidates or not _counts_unlisted(block):
+        return False
+    aligned = block.aligned
+    rankings, relevance = aligned.rankings, aligned.relevance
+    if len(rankings.items) < rankings.lengths.sum():
+        return False
+    n_candidates = aligned.count_candidates(0, aligned.n_users)
+    if 2 * rankings.lengths[block.counted].sum() >= n_candidates[block.counted].sum():
+        return False
+    relevant = relevance.keep(relevance.gains > 0)
+    found = mark_seen(rankings.indptr, rankings.items, relevant.indptr, relevant.items)
+    return int(np.count_nonzero(found)) == len(relevant.items)
+
+
+def _counts_unlisted(part: Part) -> bool:
+    """Return whether a metric counts candidates that are not listed."""
+    return any(
+        "candidates" in plan.definition.uses and plan.arguments.get("among") != "list"
+        for plan in part.request.plans
+    )
+
+
+def _check_seen(part: Part, seen: SeenCounts) -> None:
     n_seen, n_relevant = seen.n_relevant, seen.n_held_out
-    by_model = evaluation.retrieval is not None
-    if evaluation.request.seen == "allow":
+    by_model = part.retrieval is not None
+    if part.request.seen == "allow":
         if not n_seen:
             warn(
                 "filter_seen=False, but no held-out item is in its user's train, so every item "
@@ -112,7 +159,7 @@ def _check_seen(evaluation: Evaluation, seen: SeenCounts) -> None:
         )
 
 
-def _check_candidates(evaluation: Evaluation, candidates: CandidateCounts) -> None:
+def _check_candidates(part: Part, candidates: CandidateCounts) -> None:
     n_outside, n_relevant = candidates.n_relevant, candidates.n_held_out
     if n_outside == n_relevant:
         raise InvalidDataError(
@@ -124,12 +171,12 @@ def _check_candidates(evaluation: Evaluation, candidates: CandidateCounts) -> No
             f"{n_outside} of {n_relevant} relevant items are not candidates for their users. No "
             "list can contain them, so they count as missed"
         )
-    if candidates.n_listed and evaluation.retrieval is None:
+    if candidates.n_listed and part.retrieval is None:
         warn(
             f"{candidates.n_listed} listed items are not candidates for their users. Remove them "
             "from the lists, or add them to the candidates"
         )
-    if evaluation.request.judged_only and candidates.n_candidates == n_relevant:
+    if part.request.judged_only and candidates.n_candidates == n_relevant:
         warn(
             "judged_only=True, but every item stored in validation is relevant, so lists contain "
             "only relevant items. Store judged items that are not relevant with a zero, "

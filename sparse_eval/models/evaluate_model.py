@@ -236,5 +236,5 @@ def evaluate_request(
     evaluation = evaluate_source(request, execution, source)
     if popular is not None:
         evaluation.baselines["popularity"] = evaluate_source(request, execution, popular)
-    warn_of_mistakes(evaluation)
+    warn_of_mistakes(evaluation._part)
     return evaluation

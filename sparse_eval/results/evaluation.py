@@ -8,15 +8,12 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol, Self
 
-import numpy as np
-
 from ..core.arguments import check_fraction, check_number, show_spelling
 from ..core.arrays import describe
 from ..core.atomic_files import as_input, as_path
 from ..core.formatting import escaped
 from ..core.messages import no_attribute, warn
 from ..errors import InvalidDataError
-from ..inputs.candidates import mark_seen
 from .decisions import Margin, users_needed
 from .distribution import count_losers, describe_distribution, paired
 from .explain import explain, row_of_user, with_names
@@ -975,58 +972,6 @@ class Evaluation:
 
     def _show(self, style: str) -> str:
         return show(self._part, self._random_at_hand, self._baseline_parts, style)
-
-    @property
-    def _found_nothing(self) -> bool:
-        """Whether there are metrics of hits, and no list has any."""
-        plans = self.request.plans
-        counts_hits = any(plan.is_swept and plan.definition.higher_is_better for plan in plans)
-        return counts_hits and not self._part.has_hits
-
-    @property
-    def _leaves_candidates_out(self) -> bool:
-        """Whether full rankings of different lengths are counted against the whole catalogue.
-
-        Such as rankings of unseen items, if training data are not given.
-        """
-        block = self._block
-        if block is None or self._part.seen is not None or self._part.candidates is not None:
-            return False
-        lengths = block.aligned.rankings.lengths[block.counted]
-        n_items, least = block.aligned.side_data.n_items, lengths.min()
-        if least == lengths.max() or not least < n_items < 2 * lengths.mean():
-            return False
-        return self._counts_unlisted
-
-    @property
-    def _ranks_shown_items(self) -> bool:
-        """Whether lists of shown items are counted against the whole catalogue.
-
-        Such lists contain every relevant item, but less than half of the candidates: more than half
-        is a full ranking, see `_leaves_candidates_out`. Lists that end at k miss relevant items,
-        and the ranks of hits among all items have positions without an item.
-        """
-        block = self._block
-        if block is None or self.retrieval or self._part.candidates or not self._counts_unlisted:
-            return False
-        aligned = block.aligned
-        rankings, relevance = aligned.rankings, aligned.relevance
-        if len(rankings.items) < rankings.lengths.sum():
-            return False
-        n_candidates = aligned.count_candidates(0, aligned.n_users)
-        if 2 * rankings.lengths[block.counted].sum() >= n_candidates[block.counted].sum():
-            return False
-        relevant = relevance.keep(relevance.gains > 0)
-        found = mark_seen(rankings.indptr, rankings.items, relevant.indptr, relevant.items)
-        return int(np.count_nonzero(found)) == len(relevant.items)
-
-    @property
-    def _counts_unlisted(self) -> bool:
-        """Whether a metric counts candidates that are not listed."""
-        return any(
-            "candidates" in plan.definition.uses and plan.arguments.get("among") != "list"
-            for plan in self.request.plans
-        )
 
 
 class Baselines(UserDict[str, "Evaluation"]):
