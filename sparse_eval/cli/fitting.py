@@ -190,7 +190,7 @@ def demo(
         done(repr(interactions))
     holdout = Splitting().split(interactions, model.seed, "hold out a fifth of each user's pairs")
     _end(holdout, {"data": "synthetic"}, protocol, model, execution, out, printing)
-    note(f"left in {shown(out)}: split/, model.npz, per_user.parquet, summary.json")
+    note(f"left in {shown(out)}: split/, model.npz, summary.json and its Parquet files")
 
 
 def run(
