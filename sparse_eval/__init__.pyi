@@ -35,10 +35,10 @@ from .models.checkpoints import save_model as save_model
 from .models.evaluate_model import evaluate_model as evaluate_model
 from .models.fold_in import fold_in as fold_in
 from .models.model import factor_model as factor_model
+from .models.own_lists import Recommender as Recommender
 from .models.recommend import ranks as ranks
 from .models.recommend import recommend as recommend
 from .models.recommend import top_k as top_k
-from .models.recommender import Recommender as Recommender
 from .models.scorers import Scorer as Scorer
 from .report import plots as plots
 from .report.page import write_report as write_report

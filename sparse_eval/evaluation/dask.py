@@ -1,4 +1,4 @@
-"""Dask: the workers of a cluster, as an executor."""
+"""`DaskRunner`: run the tasks of an evaluation on the workers of a Dask cluster."""
 
 from __future__ import annotations
 

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from ..inputs.item_data import ItemData
     from ..metrics.request import MetricsLike
     from ..results import Evaluation
-    from .arrow import TableSource
     from .execution import Keep
     from .runners import ClientLike
+    from .table_blocks import TableSource
 
 #: Recommendations that `evaluate` accepts.
 RankingsLike: TypeAlias = "Rankings | RankingsScan | SparseInput | FrameLike | PathLike"

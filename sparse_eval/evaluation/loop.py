@@ -13,7 +13,7 @@ from ..core.progress import progress_bar
 from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.axes import label_of
 from ..inputs.candidates import check_judged_listed, condense, judged_candidates
-from ..metrics.lists import Aligned
+from ..metrics.aligned import Aligned
 from ..results import Evaluation
 from ..results.explain import row_of_user
 from ..results.measured_block import Measured

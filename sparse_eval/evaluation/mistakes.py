@@ -1,4 +1,4 @@
-"""Warn about likely mistakes in the inputs of an evaluation."""
+"""After an evaluation, warn if its counts suggest mistakes in the inputs."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from ..inputs.column_values import is_text, numbers_of, plain_type
 from ..inputs.formats import check_columns, open_parquet, read_parquet_rows
 from ..inputs.input_files import is_uri, naming
 from ..inputs.tables import open_table
-from .arrow import (
+from .table_blocks import (
     RowsLoader,
     TableSource,
     check_ids,

@@ -1,7 +1,7 @@
 """Runners do the tasks of an evaluation: in this process, or on the workers of a client.
 
 A new engine is a class with the attribute and the method of `Runner`, in its own module, and a
-branch in `run.open_runner`.
+branch in `loop.open_runner`.
 """
 
 from __future__ import annotations

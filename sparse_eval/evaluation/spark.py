@@ -24,8 +24,8 @@ from ..errors import InvalidDataError, MissingExtraError, SparseEvalError
 from ..inputs.column_values import is_number
 from ..inputs.tables import table_of
 from ..results.partial_results import merge_parts
-from .arrow import RowsLoader, TableSource, check_ids, whole_column
 from .runners import check_version
+from .table_blocks import RowsLoader, TableSource, check_ids, whole_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""`Candidates`: the items that can be recommended to each user; lists of only judged items."""
+"""`Candidates`: the items that callers allow for each user, or for all; lists of judged items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Eligible`: the items that can be in the list of each user."""
+"""`Eligible`: each user's candidates without seen items; random lists are drawn from them."""
 
 from __future__ import annotations
 

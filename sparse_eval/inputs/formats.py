@@ -1,4 +1,8 @@
-"""Rows of one file or frame, which Arrow reads: a class for each format."""
+"""Rows of one file or frame, which Arrow reads: a class for each format.
+
+A new format is a class here, a line in `tables._open_path`, and its suffix in
+`input_files.SUFFIXES`.
+"""
 
 from __future__ import annotations
 

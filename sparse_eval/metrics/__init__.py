@@ -3,9 +3,9 @@
 from ..inputs.training import Training
 from ..kernels.hits import Hits
 from . import accuracy, beyond_accuracy, intent_aware, popularity_bias  # noqa: F401 - they register
+from .aligned import Lists
 from .conventions import CONVENTIONS, STANDARD, Convention, Exceptions, convention_named
 from .grammar import Metric, parse, parse_metrics
-from .lists import Lists
 from .registry import REGISTRY, Choice, Definition, Formula, Number
 from .user_statistics import FULL_LIST, Statistics
 

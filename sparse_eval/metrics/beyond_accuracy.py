@@ -10,8 +10,8 @@ import numpy as np
 from ..core import elementary
 from ..core.csr import are_in
 from ..inputs.eligible import eligible_items
+from .aligned import row_sums
 from .conventions import STANDARD
-from .lists import row_sums
 from .measure import discount_tables
 from .random_baseline import chances_of_first
 from .registry import Choice, metric
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..core.types import Floats, Integers, Items
     from ..inputs.training import Training
-    from .lists import Lists, RandomLists
+    from .aligned import Lists, RandomLists
 
 VARGAS = "Vargas and Castells, 2011, RecSys, doi:10.1145/2043932.2043955"
 

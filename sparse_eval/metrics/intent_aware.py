@@ -20,7 +20,7 @@ from .registry import Number, metric
 
 if TYPE_CHECKING:
     from ..core.types import Floats
-    from .lists import Lists, RandomLists
+    from .aligned import Lists, RandomLists
 
 ALPHA = Number(
     "alpha", "0.5", 0, 1, "an item is worth 1 − alpha as much for each one of its group above it"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ..core.types import Floats, Integers
     from ..inputs.relevance import Relevance
-    from .lists import Aligned
+    from .aligned import Aligned
 
 
 #: The number of ranks whose discounts are tabulated, unless a user has more relevant items.

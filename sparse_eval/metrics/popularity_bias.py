@@ -20,7 +20,7 @@ from .registry import Choice, Number, metric
 if TYPE_CHECKING:
     from ..core.types import Booleans, Floats, Integers, Items
     from ..inputs.training import Training
-    from .lists import Lists
+    from .aligned import Lists
 
 ABDOLLAHPOURI = "Abdollahpouri, Burke and Mobasher, 2019, FLAIRS, arXiv:1901.07555"
 ZHU = "Zhu, Wang and Caverlee, 2020, SIGIR, doi:10.1145/3397271.3401177"

@@ -26,8 +26,8 @@ from ..inputs.rankings import Rankings
 from ..kernels.catalogue import draw_ranks
 from ..kernels.hits import first_hit_chances
 from ..kernels.statistics import AT, NAMES
+from .aligned import RandomLists
 from .conventions import MOST_SLOTS
-from .lists import RandomLists
 from .measure import (
     MetricColumns,
     discount_tables,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from ..core.types import Floats, Hashes, Integers
     from ..inputs.eligible import Eligible
-    from .lists import Aligned
+    from .aligned import Aligned
     from .plan import Plan
 
 

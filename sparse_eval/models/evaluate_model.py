@@ -13,7 +13,7 @@ from ..evaluation.mistakes import warn_of_mistakes
 from ..inputs.candidates import as_candidates
 from ..inputs.item_data import item_inputs
 from ..metrics.request import Request
-from .source import open_source, rank_by_popularity
+from .model_source import open_source, rank_by_popularity
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable

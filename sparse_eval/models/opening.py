@@ -21,7 +21,7 @@ from ..retrieval.score_search import check_weights
 from .checkpoints import check_similarity, read_checkpoint
 from .ids import ITEM_IDS, USER_IDS
 from .model import Factors, ImplicitFactors, Model
-from .recommender import Recommender
+from .own_lists import Recommender
 from .scorers import ItemItemModel, Scorer
 from .trained_on import copy_ids, without_old_training
 

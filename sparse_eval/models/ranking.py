@@ -17,7 +17,7 @@ from ..inputs.rankings import Rankings
 from ..results.counts import Retrieval
 from ..retrieval.ranker import Options
 from .opening import as_model
-from .recommender import recommend_lists
+from .own_lists import recommend_lists
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Floats, Integers

@@ -20,8 +20,8 @@ from ..retrieval.ranker import Options
 from .fold_in import with_new_users
 from .ids import known_to, warn_without_ids
 from .opening import as_model
+from .own_lists import own_scores, recommend_lists
 from .ranking import need_exact
-from .recommender import own_scores, recommend_lists
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable

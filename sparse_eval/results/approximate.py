@@ -15,7 +15,7 @@ from ..inputs.data import Data
 from ..inputs.labelled import check_part
 from ..inputs.paths import read_truth
 from ..inputs.relevance import Relevance
-from ..metrics.lists import Aligned
+from ..metrics.aligned import Aligned
 from ..metrics.request import Protocol, Request
 from .distribution import activity_of, paired
 from .evaluation import Evaluation

@@ -1,4 +1,4 @@
-"""`compare`: evaluations on the users that they share, pair by pair, and the table for display."""
+"""`compare`: pair evaluations on the users that they share, and build and show the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The columns of a comparison, such as wins and effect size; paired tests and corrections."""
+"""The numbers of one pair of evaluations and one metric; paired tests and corrections."""
 
 from __future__ import annotations
 

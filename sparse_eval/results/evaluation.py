@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..core.types import Floats, PathLike
     from ..inputs.rankings import Rankings
     from ..metrics import Metric
-    from ..metrics.lists import Aligned
+    from ..metrics.aligned import Aligned
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
     from .counts import Retrieval

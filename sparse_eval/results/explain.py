@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..inputs.axes import Axis
-    from ..metrics.lists import Aligned
+    from ..metrics.aligned import Aligned
     from .segments import ItemNames
 
 

@@ -26,7 +26,7 @@ from .user_values import ARRAYS, UserValues
 if TYPE_CHECKING:
     from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers
     from ..inputs.axes import Axis
-    from ..metrics.lists import Aligned
+    from ..metrics.aligned import Aligned
     from ..metrics.measure import MetricColumns
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request

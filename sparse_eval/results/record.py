@@ -1,4 +1,4 @@
-"""The content of an evaluation for JSON, and the record of its inputs."""
+"""`Evaluation.to_dict`, and the record of versions and inputs; both are saved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write and read the folder of a saved evaluation: JSON and Parquet, for any tool.
+"""The folder of a saved evaluation, file by file: JSON and Parquet, for any tool.
 
 ``summary.json`` contains the results of `Evaluation.to_dict` and `make_record`, and
 

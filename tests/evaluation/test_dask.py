@@ -19,7 +19,7 @@ from sparse_eval.evaluation import parquet
 from sparse_eval.evaluation.execution import Execution
 from sparse_eval.evaluation.loop import Shared, evaluate_task, open_runner
 from sparse_eval.metrics.request import Request
-from sparse_eval.models.source import open_source
+from sparse_eval.models.model_source import open_source
 from sparse_eval.results.partial_results import merge_parts
 
 distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")

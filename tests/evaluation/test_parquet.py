@@ -19,7 +19,7 @@ from ways_cases import same
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
-from sparse_eval.evaluation import arrow, loop, parquet
+from sparse_eval.evaluation import loop, parquet, table_blocks
 
 METRICS = ["ndcg@3", "recall@2", "map", "mrr@4", "recall(average=micro)@3", "coverage@2"]
 
@@ -182,8 +182,8 @@ def test_refuses_rows(name, n_rows):
 
 
 def test_refuses_items_that_the_catalogue_did_not_hold_when_it_was_read():
-    columns = arrow.Columns(("user", "item", "rank"), True, ("user", "item"))
-    load = arrow.RowsLoader(columns, np.array([1, 2]))
+    columns = table_blocks.Columns(("user", "item", "rank"), True, ("user", "item"))
+    load = table_blocks.RowsLoader(columns, np.array([1, 2]))
     with raises(InvalidDataError, column="item"):
         load((pa.table(RECS), pa.table(TRUTH)))
 

@@ -22,7 +22,7 @@ from sparse_eval.evaluation.execution import Execution
 from sparse_eval.evaluation.loop import Shared, evaluate_task, open_runner
 from sparse_eval.evaluation.runners import ExecutorRunner, check_version
 from sparse_eval.metrics.request import Request
-from sparse_eval.models.source import open_source
+from sparse_eval.models.model_source import open_source
 
 pytestmark = pytest.mark.long
 

@@ -27,7 +27,7 @@ from sparse_eval.errors import (
 )
 from sparse_eval.models.checkpoints import read_checkpoint
 from sparse_eval.models.opening import as_model
-from sparse_eval.models.recommender import recommend_lists
+from sparse_eval.models.own_lists import recommend_lists
 
 FAMILIES = {
     "als": lambda: AlternatingLeastSquares(factors=8, random_state=0),

@@ -1,4 +1,4 @@
-"""`Aligned`: the input of all formulas; `Lists`: the part for formulas of recommended items."""
+"""`Aligned`: what every formula reads of a block; `Lists`: its view of recommended items."""
 
 from __future__ import annotations
 

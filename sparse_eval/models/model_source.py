@@ -1,4 +1,4 @@
-"""A model with training data and held-out items as a source of users whose items it ranks."""
+"""Open and align a model, training data and held-out items: a source of users to rank."""
 
 from __future__ import annotations
 
