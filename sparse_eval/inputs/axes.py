@@ -484,6 +484,7 @@ def as_labels(labels: Any, name: str = "labels") -> Any:
         if isinstance(labels, pa.ChunkedArray):
             labels = labels.combine_chunks()
         labels = decoded(labels)
+        labels.validate(full=True)  # ids of a damaged file may be no text in UTF-8
     except (pa.ArrowException, OverflowError, TypeError, UnicodeEncodeError, ValueError) as error:
         raise InvalidDataError(
             f"{name}: expected text or whole numbers ({error}); convert the labels, for example "

@@ -6,9 +6,10 @@ import pytest
 from implicit.cpu.als import AlternatingLeastSquares
 from implicit.nearest_neighbours import CosineRecommender
 from raising import raises
+from scipy.sparse import csr_matrix
 
 import sparse_eval as se
-from sparse_eval.errors import InvalidDataError
+from sparse_eval.errors import InvalidCheckpointError, InvalidDataError
 
 METRICS = ["ndcg@5", "recall@10", "mrr@10"]
 
@@ -202,3 +203,12 @@ def test_ranks_are_of_the_items_with_these_ids():
     assert se.ranks(model, held, k=3).positions.tolist() == [2, 2]
     with raises(InvalidDataError):
         se.ranks((model.user_factors, model.item_factors), held)
+
+
+def test_ids_of_a_damaged_checkpoint_are_refused(tmp_path):
+    path = tmp_path / "als.npz"
+    users = np.array([0x55, 0x31, 0xFFFFFFFF, 0x110000], np.uint32).view("<U2")  # no characters
+    factors = {"user_factors": np.ones((2, 1)), "item_factors": np.ones((3, 1))}
+    np.savez(path, **factors, user_ids=users)
+    with raises(InvalidCheckpointError):
+        se.evaluate_model(path, *(csr_matrix(np.eye(2, 3)[::sign]) for sign in (1, -1)), "ndcg@1")
