@@ -37,6 +37,10 @@ class Ranking(Protocol):
     """Makes the lists of users; it can be pickled."""
 
     @property
+    def reference(self) -> FileReference | None:
+        """The file that workers read it from, if any."""
+
+    @property
     def memory(self) -> int:
         """The bytes that it takes for any number of users."""
 
@@ -71,6 +75,8 @@ class ArrayLoader:
         """Return the block of users whose rows are checked."""
         first = data.first
         side_data = self.side_data.of_users(first, first + data.n_users)
+        if data.candidates is not None:
+            side_data = replace(side_data, candidates=data.candidates)
         if self.ranking is None:
             return Block(first, data.rankings, data.relevance, side_data)
         if side_data.training is None:  # the users' own rows are enough
@@ -110,6 +116,10 @@ class Arrays(Source):
         self.total, self.is_whole = data.n_users, execution.whole
         side_data: Any = data.side_data
         if not self.is_whole:
+            own = side_data.candidates
+            if own is not None and not own.for_all:  # a worker gets those of its users only
+                self.data = replace(data, candidates=own)
+                side_data = replace(side_data, candidates=None)
             self.n_rows = self._n_rows()
             if request.needs_largest_gain and side_data.largest_gain is None:
                 largest = largest_gain(data.relevance, self.n_rows)
@@ -120,10 +130,8 @@ class Arrays(Source):
         """Return the number of users per block that stays within the memory limit."""
         execution, ranking, memory = self.execution, self.ranking, self.execution.memory
         side_data: Any = self.data.side_data
-        sides = self.data.relevance, self.data.rankings, self.data.train
-        n_entries = sum(int(side.indptr[-1]) for side in sides if side is not None)
-        if side_data.candidates is not None and not side_data.candidates.for_all:
-            n_entries += len(side_data.candidates.items)
+        rows = self.data.rows
+        n_entries = sum(int(rows[name].indptr[-1]) for name in rows.keys() - {"known"})
         fixed, step = 0, 1
         if ranking is not None:
             fixed, step = ranking.memory, ranking.step
@@ -141,7 +149,9 @@ class Arrays(Source):
     @property
     def repeatable(self) -> bool:
         """Whether the workers' files still exist."""
-        return all(reference.path.exists() for reference in self.references.values())
+        of_model = None if self.ranking is None else self.ranking.reference
+        files = [*self.references.values(), *([of_model] if of_model else [])]
+        return all(file.path.exists() for file in files)
 
     def everybody(self) -> Block:
         """Return all users as one block."""

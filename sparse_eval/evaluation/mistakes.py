@@ -46,7 +46,7 @@ def warn_of_mistakes(part: Part) -> None:
         remedy = (
             "If the lists do not belong to the first rows of validation, assign them to users with "
             "Rankings.from_topk(ids, users=…) or user_rows=…"
-            if part.per_user.labels is None
+            if part.values is None or part.values.labels is None
             else "To leave them out, pass se.Protocol(metrics, without_list='exclude') as metrics"
         )
         warn(f"{n_without} of {n_users} evaluated users have no list and count 0. {remedy}")

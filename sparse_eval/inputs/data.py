@@ -44,6 +44,8 @@ class Data:
         What users have seen, for a model.
     known : ndarray or None
         The users that the model knows, which come first: what it has for each of them.
+    candidates : Candidates or None
+        Of these users, in a task of a worker; otherwise `side_data` has them.
     first : int
         The number of the first user.
     is_read : bool
@@ -55,6 +57,7 @@ class Data:
     rankings: Any = None
     train: Any = None
     known: Any = None
+    candidates: Candidates | None = None
     first: int = 0
     is_read: bool = True
 
@@ -91,7 +94,7 @@ class Data:
     @property
     def rows(self) -> dict[str, Any]:
         """Everything that has a row or entry for each user, by name."""
-        names = ("relevance", "rankings", "train", "known")
+        names = ("relevance", "rankings", "train", "known", "candidates")
         return {name: side for name in names if (side := getattr(self, name)) is not None}
 
     def part(self, first: int, last: int) -> Data:

@@ -59,6 +59,7 @@ class Measured(Part):
     first_row: int
     items_digest: str | None
     _counted: dict[tuple[bool, bool], Booleans]
+    _sums: dict[int, Moments]
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class Measured(Part):
         vars(self).update(
             request=request, aligned=aligned, numbers=numbers, n_relevant=n_relevant,
             first_row=first_row, retrieval=retrieval, items_digest=items_digest, has_hits=has_hits,
-            saved={}, _counted={},
+            saved={}, _counted={}, _sums={},
         )  # fmt: skip
 
     @classmethod
@@ -250,25 +251,30 @@ class Measured(Part):
         """The number of users with relevant items and no list."""
         return int(np.count_nonzero((self.n_relevant > 0) & ~self.aligned.has_list))
 
-    @cached_property
+    def sums(self, row: int) -> Moments:
+        """Return the sums of the users' values, computed when they are first asked for."""
+        if row not in self._sums:
+            has_values = self.request.plans[row].per_user
+            users = self.users_of(row)
+            sums = self.numbers.moments(row, users, squares=True) if has_values else Moments()
+            self._sums[row] = sums
+        return self._sums[row]
+
+    def sample(self, row: int) -> Floats | None:
+        """Return the users' values while they are too few for an interval from their sums."""
+        users = self.users_of(row) if self.request.plans[row].per_user else slice(0)
+        values = self.numbers.values[row, users]
+        return values if len(values) < FEWEST_FOR_T else None
+
+    @property
     def moments(self) -> tuple[Moments, ...]:
         """The sums of the values of each metric, empty if it has none."""
-        return tuple(
-            self.numbers.moments(row, self.users_of(row), squares=True)
-            if plan.per_user
-            else Moments()
-            for row, plan in enumerate(self.request.plans)
-        )
+        return tuple(map(self.sums, range(len(self.request.plans))))
 
-    @cached_property
+    @property
     def samples(self) -> tuple[Floats | None, ...]:
         """The values of each metric while they are too few for an interval from their sums."""
-        samples = []
-        for row, plan in enumerate(self.request.plans):
-            users = self.users_of(row) if plan.per_user else slice(0)
-            values = self.numbers.values[row, users]
-            samples.append(values if len(values) < FEWEST_FOR_T else None)
-        return tuple(samples)
+        return tuple(map(self.sample, range(len(self.request.plans))))
 
     @cached_property
     def ratios(self) -> dict[int, Ratios]:

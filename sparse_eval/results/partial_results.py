@@ -194,37 +194,45 @@ class Part:
 
     # The numbers of a metric.
 
+    def sums(self, row: int) -> Moments:
+        """Return the sums of the users' values, empty if there are none."""
+        return self.moments[row]
+
+    def sample(self, row: int) -> Floats | None:
+        """Return the users' values while they are too few for an interval from their sums."""
+        return self.samples[row]
+
     def value(self, row: int) -> float:
         """Return the mean, or the one number about all users."""
         if self.request.traits[row].per_user:
-            return self.moments[row].mean
+            return self.sums(row).mean
         return self.saved[row].value if row in self.saved else self.overall(row)
 
     def count(self, row: int) -> int:
         """Return the number of users in the mean."""
         if self.request.traits[row].per_user:
-            return self.moments[row].n
+            return self.sums(row).n
         return self.saved[row].n_users if row in self.saved else int(self.group_sizes(row).sum())
 
     def std(self, row: int) -> float:
         """Return the standard deviation of the users' values, with n − 1; NaN without any."""
-        return self.moments[row].std
+        return self.sums(row).std
 
     def interval(self, row: int, level: float) -> Interval:
         """Return the confidence interval, within the range of the metric."""
-        value, sample = self.value(row), self.samples[row]
+        value, sample = self.value(row), self.sample(row)
         if not self.request.traits[row].per_user:
             interval = interval_of_replicates(value, self.replicates(row), level)
         elif sample is not None:
             interval = interval_of_mean(sample, level)
         else:
-            interval = interval_of_moments(self.moments[row], level)
+            interval = interval_of_moments(self.sums(row), level)
         return interval.within(value, self.request.range_of(row))
 
     def rests_on_few(self, row: int) -> bool:
         """Return whether too few users make up a mean for its interval to reach its level."""
         traits = self.request.traits[row]
-        return traits.per_user and rests_on_few(self.moments[row], traits.lower < 0)
+        return traits.per_user and rests_on_few(self.sums(row), traits.lower < 0)
 
     def replicates(self, row: int) -> Floats:
         """Return the jackknife replicates of a number about all users."""

@@ -177,8 +177,8 @@ def _metric_row(name: str, part: Part, metric: str, totals: RandomTotals | None)
         "random": random,
         "random_se": error,
         "replicates": part.replicates(row) if has_replicates else None,
-        "sums": _plain_sums(part.moments[row]),
-        "sample": part.samples[row],
+        "sums": _plain_sums(part.sums(row)),
+        "sample": part.sample(row),
         "ratios": [list(map(_plain_sums, pair)) for pair in part.ratios.get(row, ())],
     }
 

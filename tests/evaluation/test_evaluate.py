@@ -178,3 +178,10 @@ def test_warns_of_lists_without_hits_whatever_the_metrics(lists, gains, metrics,
     assert ev[ev.request.metrics[0]] == value
     said = [warning for warning in caught if "no list contains" in str(warning.message)]
     assert len(said) == (not hits.any())
+
+
+def test_many_users_without_a_list_whose_values_are_not_kept():
+    lists = se.Rankings.from_topk([[0]], shape=(30, 2))
+    with warns():
+        ev = se.evaluate(lists, csr_matrix(np.ones((30, 2))), "mrr@1", keep="totals")
+    assert ev["mrr@1"] == 1 / 30

@@ -181,3 +181,25 @@ def test_files_that_are_others_elsewhere_are_refused(data, tmp_path):
     for wrong in (task, gone):
         with raises(InvalidFileError):
             evaluate_task(Shared(request, source.load, False, False, 1), wrong)
+
+
+def test_a_task_has_the_candidates_of_its_own_users(data):
+    model, train, held = data
+    candidates = se.sample_negatives(train, held, n=9)
+    request = Request.parse(se.Protocol("ndcg@5"), {"train", "candidates"})
+    inputs = {"candidates": candidates}
+    source = open_source(request, Execution(client="workers"), model, train, held, inputs)
+    assert source.load.side_data.candidates is None
+    tasks = [task for task, _ in source.tasks()]
+    assert len(tasks) > 1
+    assert sum(len(task.candidates.items) for task in tasks) == len(candidates.items)
+
+
+def test_no_random_baseline_of_chosen_users_once_the_model_is_gone(data, tmp_path):
+    model, *given = data
+    path = tmp_path / "als.npz"
+    model.save(path)
+    with ThreadPoolExecutor(2) as executor:
+        ev = se.evaluate_model(path, *given, METRICS, users=[1, 2, 3], client=executor)
+    path.unlink()
+    assert ev.summary()["random"].isna().all()
