@@ -28,7 +28,7 @@ def take_turns(
 
     Each entry has the raw values, their median, and its ratio to the median of the reference (None
     without a reference). A measure that raises `RuntimeError` is not called again; its entry has
-    the reason.
+    the reason. An error of the reference is raised.
     """
     rounds = min(job.rounds, rounds or job.rounds)
     values: dict[str, list[float]] = {label: [] for label in measures}
@@ -41,6 +41,8 @@ def take_turns(
             try:
                 value = measure()
             except RuntimeError as error:
+                if label == reference:
+                    raise
                 say(f"{title}: {label} failed: {error}")
                 failed[label] = str(error)
                 continue

@@ -57,9 +57,9 @@ class Models:
 def compare_several(folder: str) -> dict[str, Any]:
     """Time the metrics that ranx has too."""
     models = Models(folder)
-    se.compare(models.evaluate_model(SEVERAL))  # compiles
+    se.compare(models.evaluate(SEVERAL))  # compiles
     start = time.perf_counter()
-    se.compare(models.evaluate_model(SEVERAL), correction="none")
+    se.compare(models.evaluate(SEVERAL), correction="none")
     seconds = time.perf_counter() - start
-    means = {name: ev.mean() for name, ev in models.evaluate_model(SEVERAL).items()}
+    means = {name: ev.mean() for name, ev in models.evaluate(SEVERAL).items()}
     return {"seconds": seconds, "values": means}
