@@ -31,6 +31,7 @@ from .metrics import Metric as Metric
 from .metrics.registry import register_metric as register_metric
 from .metrics.request import Protocol as Protocol
 from .models import baselines as baselines
+from .models.checkpoints import load_model as load_model
 from .models.checkpoints import save_model as save_model
 from .models.evaluate_model import evaluate_model as evaluate_model
 from .models.fold_in import fold_in as fold_in

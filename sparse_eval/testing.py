@@ -191,7 +191,7 @@ class _Problem(NamedTuple):
     def evaluated(self, **more: Any) -> Evaluation:
         """Evaluate the problem, or the same one in another form."""
         items = ItemData(**self.items)
-        options = self.sides() | {"items": items, "metrics": self.protocol} | more
+        options = self.sides() | {"item_data": items, "metrics": self.protocol} | more
         return evaluate(**options)
 
     def sides(self) -> dict[str, Any]:
@@ -297,7 +297,7 @@ def _spellings(entry: Definition) -> list[str]:
 
 
 def _check_range(ev: Evaluation, where: str) -> None:
-    for row, name in enumerate(ev.names):
+    for row, name in enumerate(ev.keys()):
         low, high = ev.request.range_of(row)
         found = {"all users": ev[name], **_values(ev, name)}
         slack = 1e-12 * max(1.0, abs(low), abs(high) if math.isfinite(high) else 0.0)
@@ -312,7 +312,7 @@ def _check_range(ev: Evaluation, where: str) -> None:
 def _check_expected(
     ev: Evaluation, problem: _Problem, expected: Callable[..., float], where: str
 ) -> None:
-    (metric,) = ev.names
+    (metric,) = ev.keys()
     values = _values(ev, metric)
     for user in range(len(values)):
         ranked, held = problem.positions[user], problem.gains[user]
@@ -347,7 +347,7 @@ def _users(ev: Evaluation) -> list[Hashable]:
 
 def _check_same(found: Evaluation, expected: Evaluation, change: str, rows: Any = None) -> None:
     """Compare the metrics of two evaluations to the last bit."""
-    for name in found.names:
+    for name in found:
         before: dict[Hashable, float] = {}
         here = before
         if _TOTALS not in change:

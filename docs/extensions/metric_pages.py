@@ -212,7 +212,7 @@ def call(definition: Definition) -> str:
     for items in ITEMS:
         if result(spelling, items) is not None:
             break
-    given = "".join(f", items=se.ItemData({name}={value})" for name, value in items.items())
+    given = "".join(f", item_data=se.ItemData({name}={value})" for name, value in items.items())
     code = f"""\
 import sparse_eval as se
 from scipy.sparse import csr_matrix
@@ -233,7 +233,7 @@ def evaluated(spelling: str) -> list[str] | None:
     for items in ITEMS:
         ev = result(spelling, items)
         if ev is not None:
-            if math.isnan(mean := ev[ev.names[0]]):
+            if math.isnan(mean := ev[ev.keys()[0]]):
                 return None
             users = [f"{value:.4g}" for value in ev.per_user.to_numpy().ravel()]
             return [*(users or [""] * len(LISTS)), f"{mean:.4g}"]
@@ -247,7 +247,7 @@ def result(spelling: str, items: dict[str, Any]) -> se.Evaluation | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # warnings about a small example
-            return se.evaluate(lists, truth, spelling, train=train, items=data)
+            return se.evaluate(lists, truth, spelling, train=train, item_data=data)
     except se.errors.InvalidMetricError:
         return None
 

@@ -81,7 +81,7 @@ def _parse_sizes(
 ) -> dict[str, str]:
     """Parse ``METRIC=SIZE`` for `metrics`, by default the metrics of a result."""
     convention = first.request.convention.name
-    found = parse_by_metric(words, metrics or first.names, convention, option, "1%")
+    found = parse_by_metric(words, metrics or first.keys(), convention, option, "1%")
     return {str(metric): size for metric, size in found}
 
 

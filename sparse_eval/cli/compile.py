@@ -133,7 +133,7 @@ def _calls() -> Iterator[Callable[[], object]]:
     for relevance in (validation, graded):
         yield partial(
             _print_all, evaluate, lists, relevance, [*names.values()], train=train,
-            items=ItemData(groups=groups),
+            item_data=ItemData(groups=groups),
         )  # fmt: skip
         for among in (as_candidates(validation), np.arange(30)):
             yield partial(
@@ -156,7 +156,7 @@ def _calls() -> Iterator[Callable[[], object]]:
         for metrics in (["ndcg@10"], ["ndcg@10", "coverage@10"]):
             yield partial(evaluate_model, factors, train, validation, metrics)
         for k in (None, 10):
-            yield partial(ranks, factors, validation, k, seen=train)
+            yield partial(ranks, factors, validation, k, train=train)
         candidates = as_candidates(validation)
         for metrics in (["ndcg@10"], ["ndcg@10", "coverage@10"]):
             yield partial(

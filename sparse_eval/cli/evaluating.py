@@ -361,7 +361,7 @@ def evaluate(
         protocol,
         train=tables.train(train or (validation if is_split(validation) else None)),
         candidates=tables.train(candidates, values=False),
-        items=items.open(tables, lists),
+        item_data=items.open(tables, lists),
         memory=execution.memory,
         progress=execution.bars,
     )

@@ -358,7 +358,7 @@ def train(
             # Without patience too, the best factors are kept.
             patience=settings["iterations"] if patience is None else patience,
             out=checkpoints,
-            keep="best" if keep_best else "all",
+            checkpoints="best" if keep_best else "all",
             resume=resume,
         )
 

@@ -301,8 +301,6 @@ class Splitting(Filtering):
         }
         if options.get("repeats"):
             options["repeats"] = "keep"
-        if self.how == "leave-k-out" and "n" in options:
-            options["k"] = options.pop("n")
         if "seed" in known:
             options["seed"] = seed
         if three_way and self.how == "last-n":

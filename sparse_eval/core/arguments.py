@@ -41,6 +41,9 @@ SPELLINGS = {
     "alpha": {"level": "level=, which is 1 − alpha"},
     "curves": {"left_out": "the table to pandas, as in table['ndcg@10'].plot()"},
     "item_names": {"left_out": "it to Evaluation.explain, which shows the list of a user"},
+    "items": {"item_data": "it as item_data="},
+    "seen": {"train": "it as train="},
+    "keep": {"checkpoints": "checkpoints={!r}"},
     "how": {"evaluations": "nothing, and check left_out: the users that all have are compared"},
     "table": {"about": "only a folder, for Parquet; ev.per_user.to_csv(path) writes CSV"},
 }
@@ -161,7 +164,8 @@ def show_spelling(function: Callable[P, Result]) -> Callable[P, Result]:
         for name in (SPELLINGS.keys() & kwargs.keys()) - own:
             if fitting := [text for ours, text in SPELLINGS[name].items() if ours in own]:
                 given = fitting[0].format(kwargs[name])
-                raise TypeError(f"{function.__name__}() has no argument {name}; give {given}")
+                called = function.__qualname__.removesuffix(".__init__")
+                raise TypeError(f"{called}() has no argument {name}; give {given}")
         return function(*args, **kwargs)
 
     return call

@@ -29,6 +29,24 @@ DIGITS, _MOST_DIGITS = 3, 9
 #: Jupyter's own style has less space between cells, and other viewers have none.
 _CELL_STYLE = "padding: 0.25em 0.75em; white-space: pre; font-variant-numeric: tabular-nums;"
 
+#: Characters with a meaning in LaTeX, and how they are written.
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        # These are other signs in the fonts that LaTeX starts with, or a shorthand of babel's.
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        "`": r"\textasciigrave{}",
+        '"': r"\symbol{34}",
+        "\0": "{}",
+        "↓": r"$\downarrow$",
+        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    }
+)
+
 
 def numbers(*values: float, within: float | None = None) -> tuple[str, ...]:
     """Return numbers that belong together, such as a mean and the ends of its interval, as text.
@@ -83,7 +101,8 @@ def text_table(
     aligned : sequence of {"left", "right", "decimal"}
         How each column is aligned.
     style : {"simple", "pipe", "html", "latex_raw"}
-        Plain text, Markdown, escaped HTML, or LaTeX whose cells are escaped already.
+        Plain text, Markdown, escaped HTML, or LaTeX of ``booktabs``, whose cells are escaped
+        already.
     """
     from tabulate import tabulate  # not needed to evaluate
 
@@ -92,11 +111,20 @@ def text_table(
     text = tabulate(rows, headings, tablefmt=style, disable_numparse=True, colalign=align)
     if style == "html":
         text = re.sub('<(t[hd])(?: style="([^"]*)")?>', rf'<\1 style="{_CELL_STYLE} \2">', text)
+    if style == "latex_raw":
+        for rule in ("toprule", "midrule", "bottomrule"):
+            text = text.replace(r"\hline", rf"\{rule}", 1)
     width = terminal_width() if style == "simple" else math.inf
     if max(map(len, text.splitlines())) <= width or not rows:
         return text
     pairs = [[pair for pair in zip(headings, row, strict=True) if pair[1]] for row in rows]
     return "\n\n".join(tabulate(one, tablefmt="plain", disable_numparse=True) for one in pairs)
+
+
+def latex(text: str) -> str:
+    """Write text in LaTeX, in one line, its hyphens side by side as they are."""
+    line = printable(" ".join(text.split()))
+    return line.replace("--", "-\0-").replace("--", "-\0-").translate(_LATEX)
 
 
 def terminal_width() -> float:

@@ -57,7 +57,7 @@ def evaluate(
     *,
     train: Relevance | SparseInput | PathLike | None = None,
     candidates: Any = None,
-    items: ItemData | None = None,
+    item_data: ItemData | None = None,
     convention: str | None = None,
     keep: Keep = "values",
     memory: int | str | None = None,
@@ -96,7 +96,7 @@ def evaluate(
         auc, mean and percentile rank use them instead of the whole catalogue. Relevant items that
         are not candidates are missed, and listed items that are not candidates stay; both are
         counted.
-    items : ItemData, optional
+    item_data : ItemData, optional
         Groups, vectors and propensities of items, for metrics that need them.
     convention : str, optional
         Count as another library does: "trec_eval", "implicit", "ranx", …; see `Protocol`. Equal
@@ -192,7 +192,7 @@ def evaluate(
         validation = getattr(validation, "validation")  # noqa: B009 - imported by nobody here
     if hasattr(type(train), "validation"):
         train = getattr(train, "seen")  # noqa: B009 - likewise
-    inputs = {} if items is None else item_inputs(items)
+    inputs = {} if item_data is None else item_inputs(item_data)
     if train is not None:
         inputs["train"] = train
     if candidates is not None:

@@ -55,7 +55,7 @@ class ItemData:
     >>> from scipy.sparse import csr_matrix
     >>> rankings = se.Rankings.from_topk([[0, 1, 2]])
     >>> items = se.ItemData(groups=["rock", "rock", "jazz"])
-    >>> se.evaluate(rankings, csr_matrix([[0, 1, 1]]), "categorical_diversity@3", items=items)
+    >>> se.evaluate(rankings, csr_matrix([[0, 1, 1]]), "categorical_diversity@3", item_data=items)
     <Evaluation: 1 users, 0 left out; categorical_diversity@3 0.6667>
     """
 
@@ -299,7 +299,7 @@ def _in_order(values: Any, name: str, n_items: int, labels: Axis | None) -> tupl
 
 def written(name: str) -> str:
     """Return the text of the argument for item data."""
-    return f"items=se.ItemData({name}=…)"
+    return f"item_data=se.ItemData({name}=…)"
 
 
 @dataclass(frozen=True, eq=False)

@@ -110,6 +110,10 @@ class Rankings(UserRows):
     _of_users: ClassVar = ("lengths",)
     _ascending: ClassVar = False
 
+    def __len__(self) -> int:
+        """Return the number of users."""
+        return self.shape[0]
+
     @classmethod
     def from_topk(
         cls,
@@ -276,12 +280,13 @@ class Rankings(UserRows):
             ) from None
 
     @classmethod
+    @show_spelling
     def from_scores(
         cls,
         scores: Any,
         *,
         k: int | None = None,
-        seen: Any = None,
+        train: Any = None,
         ties: Ties = "item",
         users: Any = None,
         items: Any = None,
@@ -296,8 +301,8 @@ class Rankings(UserRows):
             Tensors in the memory of the CPU are read as they are.
         k : int, optional
             List length, at least 1; every candidate by default.
-        seen : scipy sparse matrix, shape (n_users, n_items), optional
-            Items to leave out of each list: every stored entry.
+        train : scipy sparse matrix, shape (n_users, n_items), optional
+            The items that users have seen, to leave out of each list: every stored entry.
         ties : {"item", "item_descending", "average", "pessimistic"}
             The order of equal scores: the lower or the higher item id first; the expectation over
             random orders; or the worst order. The expectation is for metrics that are sums over
@@ -326,13 +331,13 @@ class Rankings(UserRows):
         limit = check_whole("k", k, 1) if k is not None else None
         matrix = _score_matrix(scores)
         hidden = None
-        if seen is not None:
-            hidden = canonical_csr(seen, "seen", sum_duplicates=True)
+        if train is not None:
+            hidden = canonical_csr(train, "train", sum_duplicates=True)
             if hidden.shape != matrix.shape:
                 raise InvalidDataError(
-                    f"seen has shape {hidden.shape}, but scores have {matrix.shape}; expected the "
+                    f"train has shape {hidden.shape}, but scores have {matrix.shape}; expected the "
                     "same",
-                    argument="seen",
+                    argument="train",
                 )
         labels = matrix_labels(scores, matrix.shape, users, items)
         lists = _rank_scores(matrix, limit, hidden, ties)

@@ -343,7 +343,7 @@ def _row(
         "name": escaped(name),
         "metrics": {
             metric: {key: plain(value) for key, value in _numbers(ev, row)._asdict().items()}
-            for row, metric in enumerate(ev.names)
+            for row, metric in enumerate(ev.keys())
         },
         "n_users": ev.n_users,
         "users": users,

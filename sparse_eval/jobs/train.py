@@ -326,6 +326,9 @@ class EvaluationCallback:
         the end. Under the callback's own `fit`, it keeps them too if training failed or was
         interrupted. This needs a copy of the best factors (two for a moment). By default the
         training runs to the end, no copy is kept, and the model keeps its last factors.
+    min_delta : float
+        With `patience`: how much better a value must be to count as better, at least 0. The model
+        still keeps the factors of its best value.
     monitor : str or Metric, optional
         The metric to improve; by default the first of `metrics`. Lower values of some are better,
         such as ``mean_rank`` and ``gini``; see ``sparse-eval metrics NAME``.
@@ -338,7 +341,7 @@ class EvaluationCallback:
         files of an earlier training remain at the end, ``best.npz`` included, a warning names them.
         A file is complete when it appears. Its ``iterations`` are the number that the model was
         configured to run.
-    keep : {"all", "best"}
+    checkpoints : {"all", "best"}
         "best" keeps only the model of the best evaluation so far, as ``best.npz``. A better model
         replaces it once it is written, so the file is the best model's whenever the training ends
         or is killed. A ``best.npz`` of an earlier training is replaced by the first evaluation.
@@ -363,7 +366,7 @@ class EvaluationCallback:
         the metrics.
     InvalidDataError
         If `validation` is larger than `train` or has no relevant item, a value is not finite, or an
-        option is out of range. If ``keep="best"`` or `resume` is given without `out`.
+        option is out of range. If ``checkpoints="best"`` or `resume` is given without `out`.
     InvalidFileError
         If the checkpoints in `out` are of another training, from `fit` with `resume`.
     OutputError
@@ -381,7 +384,7 @@ class EvaluationCallback:
     when a training ends: register it again, with ``on``, for a second ``fit`` of your own.
 
     An exception raised during an evaluation or by a failing disk ends the training and is not
-    swallowed; the model keeps usable factors. With `patience` or ``keep="best"``, it is an
+    swallowed; the model keeps usable factors. With `patience` or ``checkpoints="best"``, it is an
     error too if `monitor` is NaN because it is defined for no user.
 
     `track.mlflow` and `track.wandb` connect these trackers, ``log=se.track.mlflow()``; for others a
@@ -418,6 +421,7 @@ class EvaluationCallback:
     >>> users, items = callback.best_factors
     """
 
+    @show_spelling
     def __init__(
         self,
         train: Holdout | TrainLike,
@@ -426,10 +430,11 @@ class EvaluationCallback:
         *,
         every: int = 1,
         patience: int | None = None,
+        min_delta: float = 0.0,
         monitor: str | Metric | None = None,
         candidates: CandidatesLike | None = None,
         out: PathLike | None = None,
-        keep: Literal["all", "best"] = "all",
+        checkpoints: Literal["all", "best"] = "all",
         resume: bool = False,
         log: Callable[[dict[str, float], int], object] | None = None,
         log_errors: Literal["warn", "raise"] = "warn",
@@ -438,12 +443,15 @@ class EvaluationCallback:
         request, self.monitor = parse_monitored(metrics, monitor, among=candidates is not None)
         self._every = check_whole("every", every, 1)
         self._patience = None if patience is None else check_whole("patience", patience, 1)
+        self._min_delta = check_number("min_delta", min_delta, 0)
+        if self._min_delta and patience is None:
+            raise InvalidDataError("min_delta needs patience=, the number of evaluations to wait")
         self._log = log
         self._log_warns = check_choice("log_errors", log_errors, ("warn", "raise")) == "warn"
-        self._only_best = check_choice("keep", keep, ("all", "best")) == "best"
+        self._only_best = check_choice("checkpoints", checkpoints, ("all", "best")) == "best"
         self._resume = check_flag("resume", resume)
         if (self._only_best or self._resume) and out is None:
-            needed = "resume=True continues from" if self._resume else "keep='best' keeps"
+            needed = "resume=True continues from" if self._resume else "checkpoints='best' keeps"
             raise InvalidDataError(f"{needed} a checkpoint; name its folder with out=")
         # Raise for unsuitable data now, not after an iteration.
         self.scoring = Scoring.of(parts, held_out, request, candidates)
@@ -496,6 +504,12 @@ class EvaluationCallback:
         """
         best = self._best()
         return None if best is None else int(best["iteration"])
+
+    @property
+    def best_value(self) -> float | None:
+        """The value of `monitor` after `best_iteration`; None before the first evaluation."""
+        best = self._best()
+        return None if best is None else best[self.monitored]
 
     @property
     def best_factors(self) -> tuple[AnyArray, AnyArray] | None:
@@ -877,10 +891,17 @@ class EvaluationCallback:
         return best_of(self._training.rows, self.monitor, lambda row: row[self.monitored])
 
     def _is_over(self) -> bool:
-        """Return whether none of the last evaluations, as many as `patience`, is the best."""
-        if self._patience is None or (best := self._best()) is None:
+        """Return whether none of the last evaluations, as many as `patience`, is better."""
+        if self._patience is None or self._best() is None:
             return False
-        return best not in self._training.rows[-self._patience :]
+        sign = 1 if self.monitor.definition.higher_is_better else -1
+        best, since = -math.inf, 0
+        for row in self._training.rows:
+            value = sign * row[self.monitored]
+            since += 1
+            if value > best + self._min_delta:
+                best, since = value, 0
+        return since >= self._patience
 
 
 @dataclass(slots=True)

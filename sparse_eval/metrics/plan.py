@@ -125,7 +125,7 @@ def propensities(weights: Weights, side_data: SideData) -> Floats:
         most = int(counts.max(initial=0))
         if most == 0:
             raise InvalidDataError(
-                "train is empty, so no item is popular; pass items=se.ItemData(propensity=…)",
+                "train is empty, so no item is popular; pass item_data=se.ItemData(propensity=…)",
                 argument="train",
             )
         # An item without users counts as having one, as in novelty.

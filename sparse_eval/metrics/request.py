@@ -135,9 +135,9 @@ class Protocol:
 
 #: How to pass the inputs that are not arguments.
 _GIVEN = {
-    "item_groups": "groups of items: give items=se.ItemData(groups=…)",
-    "item_vectors": "vectors of items: give items=se.ItemData(vectors=…)",
-    "propensity": "propensities of items: give items=se.ItemData(propensity=…)",
+    "item_groups": "groups of items: give item_data=se.ItemData(groups=…)",
+    "item_vectors": "vectors of items: give item_data=se.ItemData(vectors=…)",
+    "propensity": "propensities of items: give item_data=se.ItemData(propensity=…)",
 }
 
 

@@ -204,6 +204,46 @@ def save_model(model: Any, path: PathLike, *, users: Any = None, items: Any = No
         return target
 
 
+def load_model(path: PathLike) -> Any:
+    """Read a model, with the ids of its users and items.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that `save_model`, a callback or a model of implicit saved, or a matrix: every file
+        that `evaluate_model` takes. Nothing in it is unpickled.
+
+    Returns
+    -------
+    model
+        ALS of implicit for any file of factors, an item-item model or a `Scorer`. `user_ids` and
+        `item_ids` are the ids of its rows and columns, if it was saved with them.
+
+    Raises
+    ------
+    InvalidCheckpointError
+        If the file has no model, or is damaged.
+
+    See Also
+    --------
+    save_model : The counterpart.
+    evaluate_model : Evaluate the model, or the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import sparse_eval as se
+    >>> clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = se.save_model(se.train_als(clicks, factors=8), Path(folder) / "als.npz")
+    ...     model = se.load_model(path)
+    >>> model.user_factors.shape, list(model.user_ids)[:3]
+    ((200, 8), ['U1', 'U10', 'U100'])
+    """
+    return read_checkpoint(path).model
+
+
 @contextmanager
 def saving_model(
     model: Any, path: PathLike, *, users: Any = None, items: Any = None

@@ -39,7 +39,7 @@ def evaluate_model(
     *,
     users: Iterable[Hashable] | ArrayLike | None = None,
     candidates: CandidatesLike | None = None,
-    items: ItemData | None = None,
+    item_data: ItemData | None = None,
     convention: str | None = None,
     baselines: bool = False,
     keep: Keep = "values",
@@ -92,7 +92,7 @@ def evaluate_model(
         pandas.Index of item ids, for all users. Or the result of `sample_negatives`. Not for
         neighbour models of implicit. Models of factors score no other pairs. Relevant items that
         are not candidates count as missed.
-    items, convention
+    item_data, convention
         As in `evaluate`; groups and vectors without ids are in the order of the model's items.
     baselines : bool
         Also evaluate the popularity ranking: the items of most training users that the user has not
@@ -202,7 +202,7 @@ def evaluate_model(
     True
     """
     train, validation, metrics = split_arguments(train, validation, metrics)
-    inputs = {} if items is None else item_inputs(items)
+    inputs = {} if item_data is None else item_inputs(item_data)
     if candidates is not None:
         inputs["candidates"] = candidates
     # Refuse the request before ranking, not after.

@@ -14,6 +14,7 @@ from ..datasets.split.holdout import Holdout
 from ..datasets.split.parts import name_of, open_relevance, open_train
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.alignment import Place, align_candidates, match_split, rows_of_users, within
+from ..inputs.axes import Axis
 from ..inputs.candidates import as_candidates, for_all_users, mark_seen
 from ..inputs.labelled import LabelledMatrix
 from ..retrieval.ranker import Options
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from ..core.types import AnyArray, CSRMatrix, Items
     from ..datasets.split.parts import CandidatesLike, TrainLike
     from ..inputs.alignment import SplitSides
-    from ..inputs.axes import Axis
     from ..inputs.candidates import Candidates
     from ..inputs.rankings import Rankings
     from ..inputs.relevance import Relevance
@@ -47,7 +47,7 @@ def top_k(
     model: ModelLike,
     k: int = 10,
     *,
-    seen: TrainLike | None = None,
+    train: TrainLike | None = None,
     users: Iterable[Hashable] | ArrayLike | None = None,
     candidates: CandidatesLike | None = None,
     exclude: ArrayLike | pd.Index[Any] | None = None,
@@ -64,22 +64,21 @@ def top_k(
     ----------
     model : fitted model of implicit, path, pair of factors, matrix, function, or Scorer
         As in `evaluate_model`, except for neighbour models of implicit. An item-item matrix needs
-        `seen`, which it is multiplied with. Factors are float16, float32 or float64, and the two
+        `train`, which it is multiplied with. Factors are float16, float32 or float64, and the two
         sides may differ; `factor_model` adds biases and other similarities.
     k : int
         List length, at least 1. No list is longer than the number of candidates.
-    seen : sparse matrix, Interactions, frame, Relevance or path, optional
-        Items to leave out of each user's list: every stored entry, explicit zeros included. As
-        `train` in `evaluate_model`, and matched by id if both have ids.
+    train : sparse matrix, Interactions, frame, Relevance or path, optional
+        The items that users have seen, which their lists leave out: every stored entry, explicit
+        zeros included. As in `evaluate_model`, and matched by id if both have ids.
     users : sequence of hashable, shape (n_lists,), optional
-        The ids of the users, or row numbers if neither the model nor `seen` has ids; in any order,
+        The ids of the users, or row numbers if neither the model nor `train` has ids; in any order,
         all by default.
     candidates : Candidates, sparse matrix, Interactions, frame, path, mapping or array, optional
         The items that each user can be recommended, as in `evaluate_model`. All items by default.
     exclude : array_like of str or int, or pandas.Index, optional
-        Items to leave out of every list: text or an index has ids, whole numbers are columns of the
-        model. Whole numbers next to ids that are whole numbers raise an error. Ids that the model
-        does not know are in no list anyway.
+        Ids of items to leave out of every list; columns if neither the model nor `train` has ids.
+        Ids that the model does not know are in no list anyway.
     num_threads : int, optional
         The number of threads; by default one for each core that this process may use, as in
         `evaluate`. The result does not depend on it.
@@ -95,7 +94,7 @@ def top_k(
     ------
     InvalidDataError
         If factors are not finite (the error names the row), differ in width, are so large that a
-        score could overflow, or so small that underflow changes the order of the scores. If `seen`
+        score could overflow, or so small that underflow changes the order of the scores. If `train`
         and the model differ in shape, or cannot be matched by id. If a user or an item does not
         exist, or no item is left to choose from.
     UnsupportedModelError
@@ -131,10 +130,10 @@ def top_k(
            [1, 0]], dtype=int32)
     """
     k = check_whole("k", k, 1)
-    opened, sides, known, among = _open(_exact(model), seen, None, candidates)
+    opened, sides, known, among = _open(_exact(model), train, None, candidates)
     rows = rows_of_users(users, sides.users, sides.n_known, "the model knows")
     options = Options(known, among, _columns(exclude, sides, opened), num_threads, progress)
-    return opened.ranker(None if seen is None else known, options).lists(k, rows)[0]
+    return opened.ranker(None if train is None else known, options).lists(k, rows)[0]
 
 
 @show_spelling
@@ -143,7 +142,7 @@ def ranks(
     held_out: TrainLike,
     k: int | None = None,
     *,
-    seen: TrainLike | None = None,
+    train: TrainLike | None = None,
     candidates: CandidatesLike | None = None,
     exclude: ArrayLike | pd.Index[Any] | None = None,
     overlap: Literal["error", "report"] = "error",
@@ -158,7 +157,7 @@ def ranks(
 
     Parameters
     ----------
-    model, seen, candidates, exclude
+    model, train, candidates, exclude
         As in `top_k`, and so is the order of the items.
     held_out : sparse matrix, Interactions, frame, Relevance or path
         As `validation` in `evaluate_model`: every stored entry above 0 is a held-out item. A
@@ -214,9 +213,9 @@ def ranks(
         k = check_whole("k", k, 1)
     check_choice("overlap", overlap, ("error", "report"))
     truth = open_relevance(held_out)
-    opened, sides, known, among = _open(_exact(model), seen, truth, candidates)
+    opened, sides, known, among = _open(_exact(model), train, truth, candidates)
     options = Options(known, among, _columns(exclude, sides, opened), num_threads, progress)
-    ranker = opened.ranker(None if seen is None else known, options)
+    ranker = opened.ranker(None if train is None else known, options)
     relevance = sides.relevance.within(sides.n_known, opened.shape[1])
     was_seen = mark_seen(relevance.indptr, relevance.items, known.indptr, known.indices)
     overlaps = np.flatnonzero(was_seen & (relevance.gains > 0))
@@ -256,7 +255,7 @@ def _open(
     train: TrainLike | None,
     held_out: Relevance | None,
     candidates: CandidatesLike | None,
-    names: tuple[str, str] = ("seen", "held_out"),
+    names: tuple[str, str] = ("train", "held_out"),
 ) -> tuple[Model, SplitSides, CSRMatrix, Candidates | None]:
     """Open data and match them with a model; without training data nothing is seen.
 
@@ -286,6 +285,14 @@ def _columns(exclude: Any, sides: SplitSides, model: Model) -> Items | None:
     if exclude is None:
         return None
     given = for_all_users(exclude, "exclude", "a flat array of ids or of columns")
+    if sides.items is not None and given.items_index is None and len(given.items):
+        if not sides.items.is_integer:
+            raise InvalidDataError(
+                f"exclude has numbers, but the items have ids such as {sides.items.tolist()[0]!r}; "
+                "pass ids",
+                argument="exclude",
+            )
+        given = for_all_users(Axis.of(given.items, "items"), "exclude")
     places = Place(None, None, 0), Place(None, sides.items, model.shape[1])
     columns = align_candidates(given, *places, "the model", "exclude")[0].items
     return columns[columns < model.shape[1]] if given.items_index is not None else columns

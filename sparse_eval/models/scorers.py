@@ -89,7 +89,7 @@ class ItemItemModel(Model):
         if train is None:
             raise InvalidDataError(
                 "an item-item model scores items by the items that users have seen. Pass these as "
-                "seen=; for scores of users × items, use se.Scorer(matrix)"
+                "train=; for scores of users × items, use se.Scorer(matrix)"
             )
         return ScoreSearch(ItemScores(train, self.weights), options)
 
@@ -165,7 +165,7 @@ class Scorer(Model):
     A sparse matrix of scores is not accepted: a missing entry could be a score of 0, or an item
     that is not to be recommended. For the former, give
     ``se.Scorer(lambda users: matrix[users].toarray())``; for the latter, evaluate
-    ``se.Rankings.from_scores(matrix, seen=train)``.
+    ``se.Rankings.from_scores(matrix, train=train)``.
 
     Examples
     --------
@@ -344,7 +344,7 @@ def check_scores(given: Any) -> AnyArray:
             f"scores is {describe(given)}, and a missing entry could be a score of 0 or an item "
             "not to recommend. For scores of 0, pass se.Scorer(lambda users: "
             "matrix[users].toarray()); otherwise evaluate se.Rankings.from_scores(matrix, "
-            "seen=train). For item-item weights, use se.Scorer(item_item=matrix)"
+            "train=train). For item-item weights, use se.Scorer(item_item=matrix)"
         )
     if not is_array(given):
         raise InvalidDataError(f"scores is {describe(given)}; expected {expected}")

@@ -315,7 +315,7 @@ def _segments(
         table, notes = segment_differences(shown, main, by, **options)
         return records(table), notes
     values = ev.values(main)[ev._values.counted]
-    ends = ev.request.range_of(ev.names.index(main))
+    ends = ev.request.range_of(ev.keys().index(main))
     columns = segmentations(by, ev._values.evaluated_users)
     rows = []
     for column in columns:
@@ -478,7 +478,7 @@ def _provenance(shown: Mapping[str, Evaluation]) -> dict[str, dict[str, str]]:
 def _facts(ev: Evaluation) -> dict[str, str]:
     """Return how an evaluation was made. Commands save no date: a second run gives the same."""
     record, part = ev._record, ev._part
-    users = [f"{ev.n_users:,} in the means", f"{ev.n_skipped:,} left out"]
+    users = [f"{ev.n_users:,} in the means", f"{part.n_users - part.n_counted:,} left out"]
     if part.n_cold is not None:
         users.append(f"{part.n_cold:,} without training data")
     facts = {key: _text(value) for key, value in record["about"].items()}

@@ -92,11 +92,11 @@ def by_cutoff(evaluations: Evaluations, name: str, *, ax: Axes | None = None) ->
     ticks: set[int] = set()
     lines = []
     for title, ev in named.items():
-        cutoffs = cutoffs_of(ev.names, name)
+        cutoffs = cutoffs_of(ev.keys(), name)
         if not cutoffs:
             raise InvalidDataError(
                 f"{title} has no {name!r} with a cut-off; pass the metric without one: "
-                f"{', '.join(dict.fromkeys(n.partition('@')[0] for n in ev.names if '@' in n))}"
+                f"{', '.join(dict.fromkeys(n.partition('@')[0] for n in ev if '@' in n))}"
             )
         rows = ev._summarize().loc[[f"{name}@{k}" for k in cutoffs]]
         lines += ax.plot(cutoffs, rows["mean"])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from ..core.arguments import check_choice, check_fraction, check_whole, show_spelling
-from ..core.formatting import MOST_ROWS, as_html, number, numbers, records, text_table
+from ..core.formatting import MOST_ROWS, as_html, latex, number, numbers, records, text_table
 from ..core.messages import printable
 from ..core.progress import progress_bar
 from ..errors import InvalidDataError
@@ -35,10 +35,11 @@ from .matching import check_alike, shared_metrics, shared_users
 from .segments import segmentations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pandas as pd
 
+    from ..core.types import PathLike
     from .decisions import Margin, Size
     from .differences import Distance
     from .evaluation import Evaluation
@@ -319,10 +320,8 @@ class Comparison:
             head += [] if text is None else [rf"\{name}{{{text}}}"]
         # tabulate's "latex_booktabs" escapes its cells, which would show the command for bold.
         table = self._paper_table(digits, "latex_raw")
-        for rule in ("toprule", "midrule", "bottomrule"):
-            table = table.replace(r"\hline", rf"\{rule}", 1)
         # Below the table rather than in it, so that they fit into a column of the paper.
-        notes = "\\\\\n".join(map(_latex, self._paper_notes()))
+        notes = "\\\\\n".join(map(latex, self._paper_notes()))
         tail = ["", r"\smallskip", r"\footnotesize", notes, r"\end{table}", ""]
         return "\n".join([*head, table, *tail])
 
@@ -356,7 +355,7 @@ class Comparison:
 
         check_whole("digits", digits, 1, 16)
         is_latex = style == "latex_raw"
-        escape, bold = (_latex, r"\textbf{{{}}}") if is_latex else (_markdown, "**{}**")
+        escape, bold = (latex, r"\textbf{{{}}}") if is_latex else (_markdown, "**{}**")
         among = f" ({self.candidates})" if self.candidates else ""
         names = self.table["metric"]
         if self.by:  # a column for each metric in each segment
@@ -413,7 +412,7 @@ class Comparison:
 
 @show_spelling
 def compare(
-    evaluations: Mapping[str, Evaluation],
+    evaluations: Mapping[str, Evaluation | PathLike] | Sequence[PathLike],
     metrics: str | Iterable[str] | None = None,
     *,
     test: Literal["t", "wilcoxon", "permutation"] = "t",
@@ -430,8 +429,9 @@ def compare(
 
     Parameters
     ----------
-    evaluations : mapping of str to Evaluation
-        Two or more evaluations by name, saved ones included.
+    evaluations : mapping of str to Evaluation or path, or sequence of paths
+        Two or more evaluations by name, or the folders of saved ones. Without names, each is called
+        like its folder.
     metrics : str or iterable of str, optional
         Metrics to compare, by their names in the evaluations; by default the metrics that all have.
         Fewer metrics, chosen before looking at the results, need a smaller correction.
@@ -666,25 +666,7 @@ def _signed(text: str) -> str:
     return text if text.startswith("-") or not text else f"+{text}"
 
 
-#: Characters with a meaning in LaTeX, and how they are written.
-_LATEX = str.maketrans(
-    {
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        # These are other signs in the fonts that LaTeX starts with, or a shorthand of babel's.
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "|": r"\textbar{}",
-        "`": r"\textasciigrave{}",
-        '"': r"\symbol{34}",
-        "\0": "{}",
-        "↓": r"$\downarrow$",
-        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-    }
-)
-
-#: The same of Markdown, within a table.
+#: Characters with a meaning in Markdown's tables, and how they are written.
 _MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_|<>[]"})
 
 
@@ -693,12 +675,6 @@ def _turned(row: Mapping[str, Any]) -> dict[str, Any]:
     of_other = {"a": row["b"], "b": row["a"], "wins": row["losses"], "losses": row["wins"]}
     signs = {"difference": "difference", "ci_low": "ci_high", "ci_high": "ci_low"}
     return {**row, **of_other, **{name: -row[other] for name, other in signs.items()}}
-
-
-def _latex(text: str) -> str:
-    """Write text in LaTeX, in one line, its hyphens side by side as they are."""
-    line = printable(" ".join(text.split()))
-    return line.replace("--", "-\0-").replace("--", "-\0-").translate(_LATEX)
 
 
 def _markdown(text: str) -> str:

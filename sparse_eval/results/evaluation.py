@@ -6,6 +6,7 @@ import math
 from collections import UserDict
 from collections.abc import Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol, Self
 
 from ..core.arguments import check_fraction, check_number, show_spelling
@@ -28,7 +29,6 @@ from .summary import COLUMNS, few_users, show, summarize
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, MutableMapping
-    from pathlib import Path
 
     import pandas as pd
 
@@ -58,6 +58,8 @@ _INSTEAD = {
     "higher_is_better": f"{_IN_SUMMARY} 'higher_is_better'",
     "is_per_user": f"{_IN_SUMMARY} 'per_user'",
     "metrics": "ev.request.metrics",
+    "names": "list(ev)",
+    "n_skipped": 'ev.to_dict()["n_skipped"]',
     "n_users_of": 'ev.summary()["n_users"]',
     "no_relevant": "ev.request.no_relevant",
     "random": 'ev.summary()[["random", "random_se"]]',
@@ -117,8 +119,6 @@ class Evaluation:
         The metrics and their rules.
     n_users : int
         Number of users that count in the means.
-    n_skipped : int
-        Number of users left out: without a relevant item, or by the rules of the convention.
     retrieval : Retrieval or None
         How the rankings were made, None if they were given.
     baselines : dict of str to Evaluation
@@ -158,23 +158,13 @@ class Evaluation:
         return self._part.n_counted
 
     @property
-    def n_skipped(self) -> int:
-        """The number of users left out: without a relevant item, or by the convention."""
-        return self._part.n_users - self._part.n_counted
-
-    @property
     def retrieval(self) -> Retrieval | None:
         """How the rankings were made, None if they were given."""
         return self._part.retrieval
 
-    @property
-    def names(self) -> list[str]:
-        """The canonical names of the metrics."""
-        return list(self.request.names)
-
     def keys(self) -> list[str]:
         """Return the names of the metrics, so that ``dict(ev)`` has the means."""
-        return self.names
+        return list(self.request.names)
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names of the metrics, as for a mapping of names to means."""
@@ -194,9 +184,9 @@ class Evaluation:
         if not self.n_users:
             listed = "both a list and " if self.request.without_list == "exclude" else ""
             raise InvalidDataError(
-                f"none of the {self.n_skipped} users has {listed}a relevant item (a stored value "
-                "above 0). Check the ids and gains of validation. If these users are one block of "
-                "several, merge the blocks with Evaluation.merge"
+                f"none of the {self._part.n_users} users has {listed}a relevant item (a stored "
+                "value above 0). Check the ids and gains of validation. If these users are one "
+                "block of several, merge the blocks with Evaluation.merge"
             )
 
     def __getitem__(self, name: str | Metric) -> float:
@@ -217,7 +207,7 @@ class Evaluation:
         """
         import pandas as pd  # not needed to evaluate, and slower to import than evaluating is
 
-        traits = zip(self.names, self.request.traits, strict=True)
+        traits = zip(self.keys(), self.request.traits, strict=True)
         names = [name for name, one in traits if one.per_user]
         index = self._values.users.index.rename("user")
         # A copy, which pandas takes by itself from version 3 on.
@@ -420,7 +410,7 @@ class Evaluation:
             If no user counts. Such an evaluation has no numbers, but it can be merged.
         """
         self._check_counted()
-        return {name: self._part.value(row) for row, name in enumerate(self.names)}
+        return {name: self._part.value(row) for row, name in enumerate(self.keys())}
 
     def users_needed(
         self,
@@ -479,7 +469,7 @@ class Evaluation:
         if needed is None:
             raise InvalidDataError(
                 f"the number of users is unknown: it needs a margin above 0, a correlation below 1 "
-                f"and values of {self.names[row]} that differ between users",
+                f"and values of {self.keys()[row]} that differ between users",
                 metric=metric,
             )
         return needed
@@ -937,6 +927,41 @@ class Evaluation:
             explained = explain(block.aligned, row)
         return explained if item_names is None else with_names(explained, item_names)
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return the means with their intervals as numbers, the columns that ``print(ev)`` shows.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns ``mean``, ``ci_low``, ``ci_high``, ``random`` and `baselines` of `summary`.
+
+        Examples
+        --------
+        >>> import sparse_eval as se
+        >>> clicks = se.datasets.synthetic(n_users=500, n_items=200, seed=0)
+        >>> holdout = se.split.random(clicks, seed=0)
+        >>> ev = se.evaluate_model(se.baselines.popularity(holdout), holdout, "ndcg@10")
+        >>> ev.to_frame().columns.tolist()
+        ['mean', 'ci_low', 'ci_high', 'random']
+        """
+        return self.summary()[["mean", "ci_low", "ci_high", "random", *self.baselines]]
+
+    def to_latex(self) -> str:
+        r"""Return the table that ``print(ev)`` shows for LaTeX, of the package ``booktabs``.
+
+        Examples
+        --------
+        >>> import sparse_eval as se
+        >>> clicks = se.datasets.synthetic(n_users=500, n_items=200, seed=0)
+        >>> holdout = se.split.random(clicks, seed=0)
+        >>> ev = se.evaluate_model(se.baselines.popularity(holdout), holdout, "ndcg@10")
+        >>> print(ev.to_latex())  # doctest: +ELLIPSIS
+        \begin{tabular}{lrlr}
+        \toprule
+         metric   &   mean & 95 \% interval ...
+        """
+        return self._show("latex_raw")
+
     def to_markdown(self) -> str:
         """Return the table that ``print(ev)`` shows as Markdown.
 
@@ -958,11 +983,12 @@ class Evaluation:
         return self._show("pipe")
 
     def __repr__(self) -> str:
+        skipped = self._part.n_users - self.n_users
         if not self.n_users:
-            return f"<Evaluation: 0 users, {self.n_skipped} left out>"
-        shown = ", ".join(f"{self._part.shown(name)} {self[name]:.4f}" for name in self.names[:4])
-        more = f", and {len(self.names) - 4} more" if len(self.names) > 4 else ""
-        return f"<Evaluation: {self.n_users} users, {self.n_skipped} left out; {shown}{more}>"
+            return f"<Evaluation: 0 users, {skipped} left out>"
+        shown = ", ".join(f"{self._part.shown(name)} {self[name]:.4f}" for name in self.keys()[:4])
+        more = f", and {len(self.keys()) - 4} more" if len(self.keys()) > 4 else ""
+        return f"<Evaluation: {self.n_users} users, {skipped} left out; {shown}{more}>"
 
     def __str__(self) -> str:
         return self._show("simple")
@@ -999,20 +1025,33 @@ class Baselines(UserDict[str, "Evaluation"]):
 
 
 def named_evaluations(evaluations: Any, least: int = 1) -> dict[str, Evaluation]:
-    """Return evaluations with their names as text.
+    """Return evaluations with their names as text, saved ones read from their folders.
 
     Raises
     ------
     InvalidDataError
         If they are too few, two have the same name, or one is something else.
     """
+    if isinstance(evaluations, list | tuple) and all(
+        isinstance(x, str | Path) for x in evaluations
+    ):
+        paths = [Path(path).absolute() for path in evaluations]
+        evaluations = {path.name: path for path in paths}
+        if len(evaluations) < len(paths):
+            raise InvalidDataError(
+                f"two folders have the same name: {', '.join(path.name for path in paths)}; "
+                "give them by name: {'a': folder, 'b': other}"
+            )
     if not isinstance(evaluations, Mapping) or len(evaluations) < least:
         several = "two or more evaluations" if least > 1 else "one or more evaluations"
         raise InvalidDataError(
             f'give {several} by name: {{"als": ev, "bpr": other}}. A CrossValidation compares its '
             "own models: cv.compare()"
         )
-    named = {escaped(name): ev for name, ev in evaluations.items()}
+    named = {
+        escaped(name): Evaluation.load(ev) if isinstance(ev, str | Path) else ev
+        for name, ev in evaluations.items()
+    }
     if len(named) < len(evaluations):
         raise InvalidDataError(f"two evaluations have the same name: {', '.join(named)}")
     for name, ev in named.items():

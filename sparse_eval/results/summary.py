@@ -7,7 +7,7 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from ..core.formatting import number, numbers, text_table
+from ..core.formatting import latex, number, numbers, text_table
 from ..metrics.random_baseline import UNKNOWN, RandomSums
 from .intervals import FEWEST_EFFECTIVE, LEVEL
 
@@ -70,16 +70,21 @@ def _lift(mean: float, random: float, traits: Traits) -> float:
 def show(part: Part, random: RandomTotals | None, baselines: Mapping[str, Part], style: str) -> str:
     """Return the printed table, and a line below it about the evaluated users.
 
-    `style` is "simple" for plain text, "pipe" for Markdown or "html".
+    `style` is "simple" for plain text, "pipe" for Markdown, "html" or "latex_raw".
     """
     columns = [column for column in _columns(part, random, baselines) if any(column[2])]
-    headings, aligned, cells = zip(*columns, strict=True)
+    escape = latex if style == "latex_raw" else str
+    headings = [escape(heading) for heading, _, _ in columns]
+    cells = [map(escape, column) for _, _, column in columns]
+    aligned = [alignment for _, alignment, _ in columns]
     table = text_table(list(zip(*cells, strict=True)), headings, aligned, style)
     lines = [_who(part)]
     if few := few_users(part):
         lines += textwrap.wrap(f"note: {few}", 80)
     if style == "html":
         return table + "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+    if style == "latex_raw":
+        return "\n".join((table, "", *map(latex, lines)))
     return "\n".join((table, "", *lines))
 
 

@@ -133,7 +133,7 @@ def test_data_of_items(means, tmp_path):
         propensity=CHANCES.set_index("page")["chance"],
     )
     lists = rankings(rank="place")
-    expected = se.evaluate(lists, relevance(), OF_ITEMS, train=relevance(), items=items).mean()
+    expected = se.evaluate(lists, relevance(), OF_ITEMS, train=relevance(), item_data=items).mean()
     words = (
         path["recs"], path["truth"], *COLUMNS, "--rank", "place", "--gain", "",
         "--train", path["train"], "--item-vectors", path["vectors"],

@@ -80,7 +80,7 @@ def test_scores_a_folder_and_the_files_in_it(command, folder, ev, tmp_path):
         facts = [(row["file"], row["factors"], row["best"]) for row in rows]
         assert facts == [(models[0], 8, True), (models[1], 2, False)]
     for row in (kept[0], found[0], one):
-        assert {name: row["metrics"][name]["mean"] for name in ev.names} == ev.mean()
+        assert {name: row["metrics"][name]["mean"] for name in ev} == ev.mean()
 
 
 def test_a_checkpoint_that_cannot_be_scored(command, folder, tmp_path):

@@ -29,7 +29,7 @@ SPLITS = {
     "random": split.random,
     "random half": partial(split.random, fraction=0.5, seed=3, min_interactions=3),
     "random nearly all": partial(split.random, fraction=0.999),
-    "leave_k_out": partial(split.leave_k_out, k=2),
+    "leave_k_out": partial(split.leave_k_out, n=2),
     "last_n": partial(split.last_n, n=2),
     "temporal": partial(split.temporal, fraction=0.3),
     "rolling": partial(split.rolling, window=2, fraction=0.5),
@@ -108,7 +108,7 @@ def test_holds_out_the_requested_number_of_pairs(events):
         expected = [min(round(0.4 * n), n - 1) if n >= least else 0 for n in sizes]
         holdout = split.random(data, fraction=0.4, min_interactions=least)
         assert n_held_out(holdout).tolist() == expected
-    for holdout in (split.leave_k_out(data, k=2), split.last_n(data, n=2)):
+    for holdout in (split.leave_k_out(data, n=2), split.last_n(data, n=2)):
         assert n_held_out(holdout).tolist() == [2 if n > 2 else 0 for n in sizes]
 
 
@@ -242,7 +242,7 @@ def n_given_of(items, fold_in):
         (split.random, {"fraction": 1}),
         (split.random, {"seed": -1}),
         (split.random, {"min_interactions": 0}),
-        (split.leave_k_out, {"k": 0}),
+        (split.leave_k_out, {"n": 0}),
         (split.leave_k_out, {"seed": -1}),
         (split.k_fold, {"k": 1}),
         (split.k_fold, {"seed": -1}),

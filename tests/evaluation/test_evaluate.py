@@ -23,7 +23,7 @@ def test_users_without_a_list_count_and_users_without_relevant_items_do_not():
     ev = se.evaluate(LISTS, GAINS, ["ndcg@2", "recall@1"])
     expected = {"ndcg@2": [1.0, 1 / np.log2(3), 0.0, np.nan], "recall@1": [1.0, 0.0, 0.0, np.nan]}
     pd.testing.assert_frame_equal(ev.per_user, pd.DataFrame(expected), check_names=False)
-    assert (ev.n_users, ev.n_skipped, ev.to_dict()["n_without_list"]) == (3, 1, 1)
+    assert (ev.n_users, ev.to_dict()["n_skipped"], ev.to_dict()["n_without_list"]) == (3, 1, 1)
     assert ev.mean() == {name: ev[name] for name in expected}
     summary = ev.summary()
     assert summary.index.tolist() == ["ndcg@2", "recall@1"]
@@ -101,7 +101,7 @@ def test_does_not_warn_of_lists_that_are_no_lists_of_shown_items():
     se.evaluate(se.Rankings.from_positions(ranks_of_hits), ranks_of_hits > 0, "mean_rank")
     # Ranks of all unseen items, though most were seen.
     model, seen = se.Scorer(np.arange(30 * 50.0).reshape(30, 50)), csr_matrix(1 - own.toarray())
-    se.evaluate(se.ranks(model, truth, seen=seen), truth, "auc", train=seen)
+    se.evaluate(se.ranks(model, truth, train=seen), truth, "auc", train=seen)
 
 
 @pytest.mark.filterwarnings("ignore:overflow")  # from kernels that run as Python

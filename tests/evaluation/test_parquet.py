@@ -253,13 +253,13 @@ def test_any_ids_give_the_bits_of_frames(name, ends):
             ids = {axis: pa.array(map(of, rows[axis])).cast(dtype) for axis in ("item", "user")}
             sides.append(pa.table({"other": pa.nulls(len(rows)), **rows, **ids}))
         of_frames = (side.drop_columns("other").to_pandas() for side in sides)
-        frames.append(se.evaluate(*of_frames, metrics, items=se.ItemData(propensity=p)))
+        frames.append(se.evaluate(*of_frames, metrics, item_data=se.ItemData(propensity=p)))
         with temporary(30) as folder, ThreadPoolExecutor(2) as pool:
             paths = pair(folder, *sides, group=10, write_statistics=ends, n_files=1 + ends)
             data = se.ItemData(propensity=p[::-1])
-            found.append(se.evaluate(*paths, metrics, items=data))
+            found.append(se.evaluate(*paths, metrics, item_data=data))
             data = se.ItemData(propensity=p.to_dict())
-            totals = se.evaluate(*paths, metrics, items=data, client=pool, keep="totals")
+            totals = se.evaluate(*paths, metrics, item_data=data, client=pool, keep="totals")
             for one in (found[-1], totals):
                 same(one, frames[-1])
                 assert one._part.key["propensities"] == frames[-1]._part.key["propensities"]
@@ -277,7 +277,7 @@ def test_any_ids_give_the_bits_of_frames(name, ends):
 def test_refuses_propensities_that_do_not_fit(change):
     data = se.ItemData(propensity=change(pd.Series([0.5, 0.2, 0.9], [3, 1, 2])))
     with temporary() as folder, raises(InvalidDataError):
-        se.evaluate(*pair(folder), "psp(propensity=given)@3", items=data)
+        se.evaluate(*pair(folder), "psp(propensity=given)@3", item_data=data)
 
 
 @pytest.mark.parametrize(("n_rows", "ends"), [(1, True), (1000, True), (1000, False)])

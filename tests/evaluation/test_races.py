@@ -130,7 +130,7 @@ def ways():
         "item-item": partial(of_model, weights, "ndcg@5, coverage@5"),
         "sparse item-item": partial(of_model, sparse.csr_matrix(weights), "ndcg@5, auc"),
         "function": partial(of_model, lambda users: of_users[users], "ndcg@5, coverage@5"),
-        "top_k": partial(listed, seen=train),
+        "top_k": partial(listed, train=train),
         "top_k, candidates": partial(listed, candidates=candidates),
     }
 

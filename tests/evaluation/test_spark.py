@@ -171,13 +171,13 @@ def test_propensities_by_item(session, tmp_path):
     metrics = ["psp(propensity=given)@3", "ndcg(weights=snips)@3", "ndcg@3"]
     paths = written(tmp_path, recs, truth)
     frames, data = frames_of(session, paths), se.ItemData(propensity=p)
-    expected = se.evaluate(*paths, metrics, items=data)
-    assert_same(se.evaluate(*frames, metrics, items=data), expected)
-    found = se.evaluate(*paths, metrics, client=session, items=data)
+    expected = se.evaluate(*paths, metrics, item_data=data)
+    assert_same(se.evaluate(*frames, metrics, item_data=data), expected)
+    found = se.evaluate(*paths, metrics, client=session, item_data=data)
     assert_same(found, expected)
     assert found._part.key["propensities"] == expected._part.key["propensities"]
     with pytest.raises(InvalidDataError, match="propensity has no entry for item"):
-        se.evaluate(*frames, metrics, items=se.ItemData(propensity=p[:-1]))
+        se.evaluate(*frames, metrics, item_data=se.ItemData(propensity=p[:-1]))
 
 
 def test_whole_numbers_of_any_width(session, tmp_path):

@@ -149,7 +149,7 @@ def ways_of_lists(problem):
     factors, train, held_out, protocol, options = problem
     seen = train if protocol.filter_seen else None
     among = options.get("candidates")
-    found = se.top_k(factors, held_out.shape[1], seen=seen, candidates=among)
+    found = se.top_k(factors, held_out.shape[1], train=seen, candidates=among)
     lists = se.Rankings.from_topk(found.ids, shape=held_out.shape)
     options = {name: value for name, value in options.items() if name in ("candidates", "items")}
 

@@ -64,7 +64,7 @@ def problem(*names):
     }
     inputs = {name: inputs[name] for name in names or inputs}
     lists = se.Rankings.from_topk(ids, shape=gains.shape)
-    given = {"train": inputs.pop("train", None), "items": se.ItemData(**inputs)}
+    given = {"train": inputs.pop("train", None), "item_data": se.ItemData(**inputs)}
     return lists, csr_matrix(gains.astype(np.float64)), given
 
 
@@ -113,8 +113,10 @@ KINDS = {
 
 def same_totals(one, other):
     """Check that every number about all users is the same, to the last bit."""
-    for name in ("names", "n_users", "n_skipped", "retrieval"):
+    for name in ("n_users", "retrieval"):
         assert getattr(one, name) == getattr(other, name), name
+    assert one.keys() == other.keys()
+    assert one._part.n_users == other._part.n_users
     for name in ("convention", "no_relevant"):
         assert getattr(one.request, name) == getattr(other.request, name), name
     assert one._part.n_without_list == other._part.n_without_list
@@ -122,7 +124,7 @@ def same_totals(one, other):
         pd.testing.assert_frame_equal(
             one.summary(level), other.summary(level), check_exact=True, check_dtype=False
         )
-    for name in one.names:
+    for name in one:
         assert one._part.traits_of(name).per_user == other._part.traits_of(name).per_user
         assert (
             one._part.traits_of(name).higher_is_better

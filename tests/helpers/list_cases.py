@@ -25,7 +25,7 @@ class Case(NamedTuple):
         ids = [items + [-1] * (N_ITEMS - len(items)) for items in self.lists]
         defaults = {
             "train": 2 * of_sets(self.train, N_ITEMS),  # users count once, whatever is stored
-            "items": se.ItemData(groups=GROUPS, vectors=VECTORS),
+            "item_data": se.ItemData(groups=GROUPS, vectors=VECTORS),
         }
         return se.evaluate(
             se.Rankings.from_topk(ids, shape=(len(ids), N_ITEMS)),

@@ -104,7 +104,7 @@ def written(ev):
     intervals = summary[["ci_low", "ci_high"]].to_numpy().tolist()
     rows = summary.drop(columns=["ci_low", "ci_high"]).itertuples(index=False)
     found = {}
-    for name, row, interval in zip(ev.names, rows, intervals, strict=True):
+    for name, row, interval in zip(ev.keys(), rows, intervals, strict=True):
         digest = hashlib.sha256(repr([str(cell) for cell in row]).encode())
         if ev._part.traits_of(name).per_user and ev._part.values is not None:
             values = ev.values(name)  # processors differ in the sign of NaN
@@ -136,7 +136,7 @@ def conventions():
         names = [name + cut for name in spellings() if _is_defined(name + cut, convention)]
         truth = given.graded if CONVENTIONS[convention].zeros == "error" else given.zeros
         yield f"{convention}{cut}", partial(
-            _each, given.lists, truth, names, train=given.train, items=given.items,
+            _each, given.lists, truth, names, train=given.train, item_data=given.items,
             convention=convention,
         )  # fmt: skip
 
@@ -182,7 +182,7 @@ def ways():
     rules = se.Protocol(METRICS, no_relevant="zero", filter_seen=False)
     judged = se.Protocol(METRICS[:-1], judged_only=True)
     candidates = csr_matrix(np.tile(np.arange(N_ITEMS) % 3 > 0, (N_USERS, 1)))
-    options = {"train": train, "items": given.items}
+    options = {"train": train, "item_data": given.items}
     yield "lists", partial(evaluated, lists, truth, METRICS, train=train)
     yield "positions", partial(evaluated, matrix, truth, METRICS, train=train)
     yield "rules", partial(evaluated, lists, truth, rules, train=train)
@@ -214,12 +214,12 @@ def ways():
     yield "distance", partial(model, distant, metrics=METRICS)
     yield "checkpoint", partial(_by_checkpoint, given)
     yield "some users", partial(model, given.factors, metrics=METRICS, users=[7, 3, 100])
-    among = partial(model, candidates=candidates, items=given.items)
+    among = partial(model, candidates=candidates, item_data=given.items)
     yield "some candidates", partial(among, given.factors, metrics=OF_ITEMS)
     judged = se.Protocol("ndcg@5", judged_only=True)
     yield "judged by a model", partial(of_model, given.factors, train, given.zeros, judged)
-    yield "top_k", lambda: [one.tolist() for one in se.top_k(given.factors, 3, seen=train)]
-    ranks = partial(se.ranks, given.factors, truth, seen=train)
+    yield "top_k", lambda: [one.tolist() for one in se.top_k(given.factors, 3, train=train)]
+    ranks = partial(se.ranks, given.factors, truth, train=train)
     yield "exact ranks", lambda: digest_of(ranks().to_positions())
     for dtype in ("float32", "float64"):
         rounded = partial(_rounded, dtype)
@@ -304,7 +304,7 @@ def splits():
             yield f"negatives {by} {n}", sampled
     made = {
         "random": lambda: [split.random(events, seed=1)],
-        "leave_k_out": lambda: [split.leave_k_out(events, k=2, seed=1)],
+        "leave_k_out": lambda: [split.leave_k_out(events, n=2, seed=1)],
         "last_n": lambda: [split.last_n(events, n=2, test=1)],
         "temporal": lambda: [split.temporal(events, fraction=0.2, test=0.1)],
         "temporal with repeats": lambda: [split.temporal(events, fraction=0.3, repeats="keep")],

@@ -81,17 +81,17 @@ class Case:
         for columns in (np.arange(N_ITEMS), rng.permutation(N_ITEMS)):
             scores, held, seen = self.matrices(columns)
             labels = self.labels(columns)
-            inputs = {"train": seen, "items": self.items}
+            inputs = {"train": seen, "item_data": self.items}
             lists = se.Rankings.from_scores(scores, **labels)
             yield se.evaluate(lists, held, metrics, **inputs)
             yield se.evaluate(lists, held, metrics, memory=LEAST, **inputs)
             model = se.Scorer(np.where(np.isfinite(scores), scores, -1.0), **labels)
             of_lists = [metric for metric in metrics if "@" in metric]
-            yield se.evaluate_model(model, seen, held, of_lists, items=self.items)
+            yield se.evaluate_model(model, seen, held, of_lists, item_data=self.items)
         lists, held, seen = self.frames(rng)
-        yield se.evaluate(lists, held, metrics, train=seen, items=self.items)
+        yield se.evaluate(lists, held, metrics, train=seen, item_data=self.items)
         holdout = se.Holdout.from_frames(seen, held)
-        yield se.evaluate(lists, holdout, metrics, train=holdout, items=self.items)
+        yield se.evaluate(lists, holdout, metrics, train=holdout, item_data=self.items)
 
 
 def evaluations(seed, metrics, *, text):
@@ -103,7 +103,7 @@ def evaluations(seed, metrics, *, text):
 def test_every_order_gives_the_same_numbers():
     first, *others = evaluations(0, SHORT, text=True)
     for ev in others:
-        for name in ev.names:
+        for name in ev:
             np.testing.assert_array_equal(ev[name], first[name])
 
 
@@ -114,7 +114,7 @@ def test_every_order_gives_the_same_numbers_and_baselines_of_every_metric(seed):
     first, *others = evaluations(seed, metrics, text=bool(seed % 2))
     expected = first.summary()
     for ev in others:
-        found, wanted = ev.summary(), expected.loc[list(ev.names)]
+        found, wanted = ev.summary(), expected.loc[list(ev.keys())]
         # Blocks have no random baselines of all items.
         unknown = found["random"].isna()
         for table in (found, wanted):

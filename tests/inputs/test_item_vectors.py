@@ -39,7 +39,7 @@ def test_vectors_are_matched_by_item(vectors):
     lists = {"u": ["c", "b"]}
     named = TABLE.assign(item=[*"cba"])
     metric = "diversity(similarity=vectors)@2"
-    ev = se.evaluate(lists, {"u": [*"ab"]}, metric, items=se.ItemData(vectors=named))
+    ev = se.evaluate(lists, {"u": [*"ab"]}, metric, item_data=se.ItemData(vectors=named))
     assert ev[metric] == 1
 
 

@@ -142,7 +142,7 @@ def test_shapes_are_padded_never_cut():
     assert ev.to_dict()["n_without_list"] == 2
     more = Rankings.from_topk([[1]] * 5)
     ev = se.evaluate(more, sparse.csr_matrix(GAINS), "mrr@1")
-    assert (ev.n_users, ev.n_skipped) == (3, 2)
+    assert (ev.n_users, ev.to_dict()["n_skipped"]) == (3, 2)
 
 
 CSR, CSC, COO = sparse.csr_matrix(GAINS), sparse.csc_matrix(np.eye(3)), sparse.coo_matrix(np.eye(3))
@@ -302,7 +302,7 @@ def test_rows_reach_a_threshold_before_they_are_combined(seed, threshold):
             assert relevant(found) == relevant_by_hand(rows.tolist(), threshold, combine, max)
     kept = se.Interactions.from_frame(frame, value="worth").filter(min_value=threshold)
     assert relevant(Relevance.from_csr(kept.matrix())) == expected
-    held = se.split.leave_k_out(kept, k=1)
+    held = se.split.leave_k_out(kept, n=1)
     parts = [relevant(Relevance.from_csr(part)) for part in (held.train, held.validation)]
     assert parts[0] | parts[1] == expected
 
@@ -316,3 +316,8 @@ def test_a_threshold_hides_no_invalid_gain():
             frame = pd.DataFrame({"user": 0, "item": [0, 0, 1], "gain": [bad, other, 5.0]})
             with raises(InvalidDataError):
                 Relevance.from_frame(frame, threshold=4)
+
+
+def test_the_length_of_rankings_is_the_number_of_users():
+    assert len(se.Rankings.from_topk([[0, 1], [1, 0], []])) == 3
+    assert len(se.Rankings.from_positions(sparse.csr_matrix((0, 2)))) == 0

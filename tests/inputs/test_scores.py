@@ -30,7 +30,7 @@ def test_orders_all_but_what_was_seen_or_is_minus_infinity(scores, k, ties, stor
     if stored:  # every score, zeros too
         parts = (dense.ravel(), np.tile(np.arange(5), len(scores)), np.arange(len(scores) + 1) * 5)
         matrix = sparse.csr_matrix(parts, shape=dense.shape)
-    rankings = Rankings.from_scores(matrix, k=k, ties=ties, seen=seen)
+    rankings = Rankings.from_scores(matrix, k=k, ties=ties, train=seen)
     assert rankings.shape == dense.shape
     assert (dense == before).all()
     for user, row in enumerate(scores):
@@ -105,7 +105,7 @@ WHOLE = np.array([[2**53, 2**53 + 1]])
         ([["a"]], {}),
         ([[1.0]], {"k": 0}),
         ([[1.0]], {"ties": "random"}),
-        ([[1.0]], {"seen": sparse.csr_matrix((2, 1))}),
+        ([[1.0]], {"train": sparse.csr_matrix((2, 1))}),
         (sparse.coo_matrix(([1.0, 2.0], ([0, 0], [1, 1]))), {}),
         (WHOLE, {}),
         (sparse.csr_matrix(WHOLE), {}),

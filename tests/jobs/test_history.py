@@ -43,7 +43,7 @@ def test_a_line_is_what_was_evaluated(tmp_path):
     history = se.History(path)
     assert repr(history).endswith("h.jsonl: 3 nights>")
     pd.testing.assert_frame_equal(history.to_frame(), table)
-    assert table["time"].dt.day.tolist() == sorted([1, 2, 3] * len(EVS["good"].names))
+    assert table["time"].dt.day.tolist() == sorted([1, 2, 3] * len(EVS["good"].keys()))
     of_good = table[table["name"] == "good"].set_index("metric")
     summary = EVS["good"].summary()
     for name in ("mean", "ci_low", "ci_high", "interval", "n_users"):
@@ -73,7 +73,7 @@ def test_a_saved_evaluation_is_the_same_night(tmp_path, users):
 def test_nights_are_compared_unpaired(tmp_path):
     history = write(tmp_path / "h.jsonl", "fair good poor")
     table = history.changes(correction="bh")
-    names = EVS["good"].names
+    names = EVS["good"].keys()
     assert table["metric"].tolist() == 2 * names
     pairs = [("fair", "good")] * len(names) + [("good", "poor")] * len(names)
     for (a, b), row in zip(pairs, table.to_dict("records"), strict=True):

@@ -94,7 +94,7 @@ def test_takes_a_given_test_part(command, log, tmp_path):
     whole = se.Holdout.from_frames(*files)
     words = (*files, *SMALL, "--method", "leave-k-out", "--n", 3, "--out", tmp_path / "o")
     printed = command("tune", *words, "--format", "json")[1]
-    outcome = search((whole, se.split.leave_k_out(whole.train, k=3)))
+    outcome = search((whole, se.split.leave_k_out(whole.train, n=3)))
     assert json.loads(printed)["test"] == outcome.test.to_dict()
 
 

@@ -152,9 +152,9 @@ factors = rng.random((80, 8)).astype(np.float32), rng.random((50, 8)).astype(np.
 metrics = ["ndcg@10", "map@5", "recall@20", "coverage@10", "novelty@10", "diversity@10"]
 print(se.evaluate_model(factors, train, held, metrics))
 print(se.evaluate_model(factors, train, held, ["ndcg@10", "hit_rate@3"]))
-lists = se.Rankings.from_topk(se.top_k(factors, k=10, seen=train).ids)
+lists = se.Rankings.from_topk(se.top_k(factors, k=10, train=train).ids)
 print(se.evaluate(lists, se.Relevance.from_csr(held), ["ndcg@10", "auc", "mrr"]))
-full = se.ranks(factors, held, seen=train)
+full = se.ranks(factors, held, train=train)
 print(se.evaluate(full, held, ["auc", "mean_rank"], train=train).summary())
 print(se.evaluate(se.recommend(factors, train, k=3), held, "ndcg@3"))
 print("compiled", *compiled_now)

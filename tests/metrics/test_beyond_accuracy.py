@@ -33,7 +33,7 @@ def test_groups_are_distinguished_by_type_and_not_by_scale():
 
     def calibration(groups):
         items = se.ItemData(groups=groups)
-        return se.evaluate(*data, train=csr_matrix(np.eye(2)[::-1]), items=items)["calibration"]
+        return se.evaluate(*data, train=csr_matrix(np.eye(2)[::-1]), item_data=items)["calibration"]
 
     expected = calibration(["a", "b"])
     assert expected == pytest.approx(-math.log2(0.01))
@@ -52,7 +52,7 @@ def test_many_groups_take_bounded_memory(monkeypatch):
 
 def test_data_of_items_may_be_keyed_by_item():
     groups = {item: GROUPS[item] for item in reversed(range(N_ITEMS))}
-    keyed = SMALL.evaluate("calibration@2", items=se.ItemData(groups=groups))
+    keyed = SMALL.evaluate("calibration@2", item_data=se.ItemData(groups=groups))
     plain = SMALL.evaluate("calibration@2")
     np.testing.assert_allclose(keyed._values.columns, plain._values.columns, rtol=1e-12)
 
@@ -66,7 +66,7 @@ def test_labels_of_items_are_matched():
         se.Relevance.from_frame(truth),
         ["popularity@2", "calibration@2", "diversity(similarity=vectors)@2"],
         train=se.Relevance.from_frame(seen),
-        items=se.ItemData(
+        item_data=se.ItemData(
             groups={"q": 1, "x": 1, "y": 2, "z": 1},
             vectors=pd.DataFrame({"a": [1, 0, 1, 1], "b": [0, 1, 0, 1]}, index=[*"xyzq"]),
         ),
@@ -81,7 +81,7 @@ def test_training_data_may_hold_zeros_and_other_numbers_of_users_and_items():
     history = SMALL.evaluate("calibration@1", train=shown).values("calibration@1")
     np.testing.assert_array_equal(history, [0.0, np.nan])
     more = csr_matrix(([1, 1], ([2, 3], [0, 0])), shape=(4, N_ITEMS + 3))
-    ev = SMALL.evaluate(["popularity@2", "coverage@2"], train=more, items=None)
+    ev = SMALL.evaluate(["popularity@2", "coverage@2"], train=more, item_data=None)
     assert ev.values("popularity@2").tolist() == [1.0, 1.0]
     assert ev["coverage@2"] == 3 / (N_ITEMS + 3)
     assert SMALL.evaluate("popularity@2", train=csr_matrix((1, 2)))["popularity@2"] == 0.0
@@ -104,7 +104,7 @@ def test_training_data_may_hold_zeros_and_other_numbers_of_users_and_items():
 )
 def test_refuses_data_of_items_that_do_not_fit(inputs):
     with raises(InvalidDataError):
-        SMALL.evaluate("calibration@2", items=se.ItemData(**inputs))
+        SMALL.evaluate("calibration@2", item_data=se.ItemData(**inputs))
 
 
 def test_refuses_lists_with_unknown_items():

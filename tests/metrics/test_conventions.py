@@ -202,7 +202,7 @@ def test_stored_zeros_are_misses_or_hits_in_every_metric(name):
         for metric in spelled(name, "@5", "")
         if not definition(metric.split("(")[0].split("@")[0]).uses.count("judged")
     ]
-    options = {"convention": name, "train": given.train, "items": given.items}
+    options = {"convention": name, "train": given.train, "item_data": given.items}
     stored, dropped = (
         se.evaluate(given.lists, truth, metrics, **options) for truth in (given.zeros, without)
     )
@@ -214,7 +214,7 @@ def test_stored_zeros_are_misses_or_hits_in_every_metric(name):
     ]
     assert all(same) == (CONVENTIONS[name].zeros == "miss")
     # Otherwise a zero is a hit, and no more.
-    assert all(same[stored.names.index(metric)] for metric in ("idcg@5", "num_ret@5"))
+    assert all(same[stored.keys().index(metric)] for metric in ("idcg@5", "num_ret@5"))
 
 
 def test_trec_eval_raises_an_error_for_fractions_that_it_cuts():

@@ -21,7 +21,7 @@ groups_of_items = st.lists(
 
 def evaluate(case, metrics, groups):
     weights = np.array([[float(g in mine) for g in range(4)] for mine in groups])
-    return case.evaluate(metrics, items=se.ItemData(groups=weights))
+    return case.evaluate(metrics, item_data=se.ItemData(groups=weights))
 
 
 @settings(max_examples=60)

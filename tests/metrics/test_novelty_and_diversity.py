@@ -30,7 +30,7 @@ def value(name, items, case, user, k):
 @settings(max_examples=60)
 @given(list_cases())
 def test_every_form_equals_its_definition(case):
-    ev = case.evaluate([f"{name}@{k}" for name in plain.FORMS for k in (2, 3, 20)], items=DATA)
+    ev = case.evaluate([f"{name}@{k}" for name in plain.FORMS for k in (2, 3, 20)], item_data=DATA)
     for plan in ev.request.plans:
         metric, values = str(plan.metric), ev.values(plan.metric)
         name, _, k = metric.partition("@")
@@ -68,7 +68,7 @@ def small_cases(draw):
 @given(small_cases(), st.booleans())
 def test_expectations_are_means_over_all_lists(case, filter_seen):
     protocol = se.Protocol([f"{name}@3" for name in EXACT], filter_seen=filter_seen)
-    ev = case.evaluate(protocol, items=DATA)
+    ev = case.evaluate(protocol, item_data=DATA)
     for name in EXACT:
         of_users = []
         for user, seen in enumerate(case.train):
@@ -86,7 +86,9 @@ def test_novelty_that_leaves_nothing_out_is_exact():
     everyone = of_sets([range(5), range(N_ITEMS)], N_ITEMS)
     summary = case.evaluate(["novelty(unknown=skip)@3"], train=everyone).summary()
     assert summary[["random", "random_se"]].to_numpy().tolist() == [[1.0, 0.0]]
-    drawn = case.evaluate(["novelty(unknown=skip)@3"], items=se.ItemData(groups=GROUPS)).summary()
+    drawn = case.evaluate(
+        ["novelty(unknown=skip)@3"], item_data=se.ItemData(groups=GROUPS)
+    ).summary()
     assert drawn["random_se"].isna().all()  # nobody has what is listed: no list has a value
 
 

@@ -52,7 +52,7 @@ def test_candidates_are_what_groups_could_have():
     truth = csr_matrix([[1, 0, 0, 1], [0, 0, 1, 1]])
     among = csr_matrix([[1, 1, 0, 1], [0, 1, 1, 0]])
     items = se.ItemData(groups=["a", "b", "a", "b"])
-    ev = se.evaluate(lists, truth, ["reo@2", "rsp@2"], candidates=among, items=items)
+    ev = se.evaluate(lists, truth, ["reo@2", "rsp@2"], candidates=among, item_data=items)
     # Relevant candidates: a 0 and 2, both hit; b 3 of user 0, not hit. Candidates: a 2, b 3.
     assert ev["reo@2"] == pytest.approx(1.0)
     assert ev["rsp@2"] == pytest.approx(abs(1 - 2 / 3) / (1 + 2 / 3))
@@ -63,6 +63,6 @@ def test_refuses_items_in_several_groups():
     groups = np.array([[1.0, 1.0], [0.0, 1.0]])
     for metric in ("reo@1", "rsp@1"):
         with raises(InvalidDataError):
-            se.evaluate(*data, metric, items=se.ItemData(groups=groups))
+            se.evaluate(*data, metric, item_data=se.ItemData(groups=groups))
     one = se.ItemData(groups=np.diag([1.0, 3.0]))
-    assert se.evaluate(*data, "reo@1", items=one)["reo@1"] == 1
+    assert se.evaluate(*data, "reo@1", item_data=one)["reo@1"] == 1

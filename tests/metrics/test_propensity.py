@@ -43,7 +43,7 @@ GIVEN = np.linspace(0.05, 1.0, N_ITEMS)
 def evaluate(case, metrics):
     train = of_sets([*case.seen, *MORE])
     items = se.ItemData(propensity=GIVEN)
-    return se.evaluate(*case.matrices, metrics, train=train, items=items)
+    return se.evaluate(*case.matrices, metrics, train=train, item_data=items)
 
 
 def same_values(ev, expected):
@@ -105,7 +105,7 @@ def test_weighted_auc_equals_its_definition(case, p):
         for kind in KINDS
         for cut, k in (("@2", 2), ("", 99))
     }
-    ev = case.evaluate(list(expected), items=se.ItemData(propensity=p))
+    ev = case.evaluate(list(expected), item_data=se.ItemData(propensity=p))
     same_values(ev, expected)
     assert (np.nan_to_num(ev.values("auc(weights=snips)")) <= 1 + 1e-12).all()
 
@@ -128,7 +128,7 @@ def test_refuses_to_compare_numbers_of_other_propensities(tmp_path):
     train = more["train"].copy()
     train.data[0] = 0  # one user less
     for changed, wrong in (
-        ({"items": se.ItemData(propensity=more["items"].propensity ** 2)}, names[1:2]),
+        ({"item_data": se.ItemData(propensity=more["item_data"].propensity ** 2)}, names[1:2]),
         ({"train": train}, names[2:]),
     ):
         other = se.evaluate(lists, gains, names, **more | changed)
@@ -144,9 +144,9 @@ def test_refuses_to_compare_numbers_of_other_propensities(tmp_path):
 @pytest.mark.parametrize(
     ("metric", "inputs"),
     [
-        ("recall(weights=ips)@2", {"items": se.ItemData(propensity=[0.5, 0, 0.5])}),
-        ("recall(weights=ips)@2", {"items": se.ItemData(propensity=[0.5, 0.5, 1.5])}),
-        ("recall(weights=ips)@2", {"items": se.ItemData(propensity=[0.5, math.nan, 0.5])}),
+        ("recall(weights=ips)@2", {"item_data": se.ItemData(propensity=[0.5, 0, 0.5])}),
+        ("recall(weights=ips)@2", {"item_data": se.ItemData(propensity=[0.5, 0.5, 1.5])}),
+        ("recall(weights=ips)@2", {"item_data": se.ItemData(propensity=[0.5, math.nan, 0.5])}),
         ("recall(weights=ips,gamma=1)@2", {"train": csr_matrix((1, 3))}),
         ("psp@2", {"train": csr_matrix([[0, 1, 0]])}),
     ],
@@ -168,6 +168,6 @@ def test_tied_scores_average_over_their_orders():
     }
     lists = se.Rankings.from_scores([scores], ties="average")
     items = se.ItemData(propensity=p)
-    ev = se.evaluate(lists, csr_matrix([gains]), list(expected), items=items)
+    ev = se.evaluate(lists, csr_matrix([gains]), list(expected), item_data=items)
     for name, mean in expected.items():
         assert ev[name] == pytest.approx(mean, rel=1e-12), name

@@ -32,7 +32,7 @@ def many_users():
     relevant[:, 0] |= ~relevant.any(axis=1)
     train &= ~relevant
     gains = relevant * rng.integers(1, 4, relevant.shape)
-    lists = se.Rankings.from_scores(rng.random(train.shape), k=5, seen=csr_matrix(train))
+    lists = se.Rankings.from_scores(rng.random(train.shape), k=5, train=csr_matrix(train))
     return lists, csr_matrix(gains), csr_matrix(train)
 
 
@@ -157,7 +157,7 @@ def every_list(convention, rule):
     items = se.ItemData(
         groups=np.arange(5) % 3, vectors=np.eye(5, 3) + 1, propensity=np.linspace(0.2, 1, 5)
     )
-    more = {"items": items} | ({"candidates": np.array(pool)} if "candidates" in rule else {})
+    more = {"item_data": items} | ({"candidates": np.array(pool)} if "candidates" in rule else {})
     rankings = se.Rankings.from_topk(lists, shape=(len(lists), 5))
     sides = of_sets(seen, 5), to_csr(stored, float, 5)
     return rankings, se.Scorer(np.array(scores)), *sides, {"convention": convention} | options, more
@@ -194,7 +194,7 @@ def test_auc_counts_misses_that_no_list_can_hold(convention):
 
 def assert_as_random(ev):
     """Compare means, of metrics of single users, with the expectations of random lists."""
-    for name, plan in zip(ev.names, ev.request.plans, strict=True):
+    for name, plan in zip(ev.keys(), ev.request.plans, strict=True):
         found, error = random_of(ev, name)
         if plan.definition.per_user:
             apart = 6 * error + 1e-12
@@ -315,7 +315,7 @@ def test_random_lists_scatter_around_the_expectation(among, convention):
     has_zeros = CONVENTIONS[convention].zeros != "error"
     stored = pool & ((gains.toarray() > 0) | (rng.random(pool.shape) < 0.2 * has_zeros))
     gains = csr_matrix((gains.toarray()[stored], np.nonzero(stored)), pool.shape)
-    more["items"] = se.ItemData(
+    more["item_data"] = se.ItemData(
         vectors=rng.normal(size=(N_ITEMS, 4)),
         groups=np.arange(N_ITEMS) % 3,
         propensity=np.linspace(0.1, 1, N_ITEMS),
@@ -323,7 +323,7 @@ def test_random_lists_scatter_around_the_expectation(among, convention):
     protocol = se.Protocol(spelled(convention, "@4", ""), convention=convention)
     draws = []
     for _ in range(30):
-        lists = se.Rankings.from_scores(rng.random(pool.shape), seen=csr_matrix(~pool))
+        lists = se.Rankings.from_scores(rng.random(pool.shape), train=csr_matrix(~pool))
         ev = se.evaluate(lists, gains, protocol, **more)
         draws.append(list(ev.mean().values()))
     means, errors = np.mean(draws, axis=0), np.std(draws, axis=0, ddof=1) / math.sqrt(30)

@@ -229,7 +229,7 @@ def test_may_read_anything_in_memory_and_counts_in_blocks(what, value):
         assert ev["ndcg@2"] == whole["ndcg@2"]
         if what in COUNTED:
             assert ev[name] == ev.summary().loc[name, "mean"] == value
-            row = ev.names.index(name)
+            row = ev.keys().index(name)
             assert ev._part.replicates(row).tobytes() == whole._part.replicates(row).tobytes()
         else:
             with raises(InvalidMetricError):

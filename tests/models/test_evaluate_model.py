@@ -166,7 +166,7 @@ def test_candidates_are_matched_by_id(holdout):
         assert found._part.candidates == by_number._part.candidates
     recs = se.recommend(model, holdout, k=3, users=[users[5]], candidates=keyed)
     assert set(recs["item"]) <= set(keyed[users[5]])
-    ids = se.top_k(model, k=3, seen=holdout.train, candidates=keyed, users=[users[5]]).ids
+    ids = se.top_k(model, k=3, train=holdout.train, candidates=keyed, users=[users[5]]).ids
     assert items[ids[0]].tolist() == recs["item"].tolist()
     for_all = sparse.csr_matrix(np.broadcast_to(np.arange(len(items)) < 40, mask.shape))
     assert evaluated(items[:40]).mean() == evaluated(for_all).mean()
@@ -187,7 +187,7 @@ def test_different_side_data_are_not_merged(name, metric):
 
     def evaluated(rows, given):
         items = se.ItemData(**{name: given})
-        return se.evaluate_model(factors(), *clicks(), metric, users=rows, items=items)
+        return se.evaluate_model(factors(), *clicks(), metric, users=rows, item_data=items)
 
     first, same = evaluated(range(20), values), evaluated(range(20, 60), values)
     with raises(InvalidDataError):
@@ -208,6 +208,6 @@ def test_metrics_must_declare_that_they_need_the_training_data():
     whole = se.evaluate_model(*arguments, ["asks@3", "asks_not@3", "popularity@3"])
     assert len(set(whole.mean().values())) == 1
     cut = se.evaluate_model(*arguments, ["asks@3", "popularity@3"], memory=BUDGET)
-    assert cut.mean() == {name: whole[name] for name in cut.names}
+    assert cut.mean() == {name: whole[name] for name in cut}
     with raises(InvalidMetricError):
         se.evaluate_model(*arguments, "asks_not@3", memory=BUDGET)

@@ -385,8 +385,8 @@ def test_warns_once_for_models_without_ids(models):
         if not {"neighbours", "recommender"} & {*name.split()}:
             ways += [{"memory": 10**9}, {"client": ThreadPoolExecutor(2), "baselines": True}]
             calls += [
-                lambda m=model: se.top_k(m, seen=HOLDOUT.train, k=3),
-                lambda m=model: se.ranks(m, HOLDOUT.validation, seen=plain[0]),
+                lambda m=model: se.top_k(m, train=HOLDOUT.train, k=3),
+                lambda m=model: se.ranks(m, HOLDOUT.validation, train=plain[0]),
             ]
         for way in ways:
             calls.append(lambda m=model, w=way: se.evaluate_model(m, HOLDOUT, "ndcg@5", **w))

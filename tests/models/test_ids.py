@@ -212,3 +212,25 @@ def test_ids_of_a_damaged_checkpoint_are_refused(tmp_path):
     np.savez(path, **factors, user_ids=users)
     with raises(InvalidCheckpointError):
         se.evaluate_model(path, *(csr_matrix(np.eye(2, 3)[::sign]) for sign in (1, -1)), "ndcg@1")
+
+
+@pytest.mark.parametrize("kind", ["als", "scores", "weights"])
+def test_a_saved_model_is_loaded_with_its_ids(kind, tmp_path):
+    clicks = se.datasets.synthetic(n_users=30, n_items=20, seed=0)
+    holdout = se.split.random(clicks, seed=0)
+    models = {
+        "als": lambda: se.train_als(holdout, factors=4),
+        "scores": lambda: se.Scorer(
+            np.random.default_rng(0).random((30, 20)), users=clicks.users, items=clicks.items
+        ),
+        "weights": lambda: se.baselines.ease(holdout),
+    }
+    path = se.save_model(models[kind](), tmp_path / "model.npz")
+    model = se.load_model(path)
+    if kind != "weights":
+        assert list(model.user_ids) == list(holdout.users)
+    assert list(model.item_ids) == list(holdout.items)
+    one, other = (se.evaluate_model(each, holdout, "ndcg@10") for each in (model, path))
+    assert one.mean() == other.mean()
+    with raises(InvalidCheckpointError):
+        se.load_model(tmp_path / "none.npz")

@@ -61,12 +61,12 @@ def parsed(metric):
 
 def check(ev, lists_of, train, validation, candidates_of):
     """Compare every value of every user, and the random baseline, with plain definitions."""
-    per_user, expected = ev.per_user, {metric: [] for metric in ev.names}
+    per_user, expected = ev.per_user, {metric: [] for metric in ev}
     for user in range(validation.shape[0]):
         gains, history = row(validation, user), row(train, user)
         ranked = {item: rank for rank, item in enumerate(lists_of(user, history), 1)}
         has_relevant = any(gains.values())
-        for metric in ev.names:
+        for metric in ev:
             name, kind = parsed(metric)
             own = of_kind(gains, history, kind)
             value = oracle.value(name, {}, 3, ranked, own) if has_relevant else math.nan
@@ -146,7 +146,7 @@ def test_users_without_such_items_are_left_out(case, no_relevant):
             if kind == "repeat" and not relevant:
                 assert math.isnan(ev.per_user["recall(items=repeat)@2"].iloc[user])
     assert found["all"] == found["repeat"] + found["explore"]
-    for kind, metric in zip(KINDS, ev.names[1:], strict=True):
+    for kind, metric in zip(KINDS, ev.keys()[1:], strict=True):
         assert ev[metric] == pytest.approx(found[kind] / max(totals[kind], 1))
 
 

@@ -87,8 +87,8 @@ def test_a_square_that_could_be_either_is_an_error(square, tmp_path):
     for call in (
         lambda: se.evaluate_model(matrix, train, validation, METRICS, memory=10**9),
         lambda: se.recommend(matrix, square, k=3),
-        lambda: se.top_k(matrix, seen=train, k=3),
-        lambda: se.ranks(matrix, validation, seen=train),
+        lambda: se.top_k(matrix, train=train, k=3),
+        lambda: se.ranks(matrix, validation, train=train),
     ):
         with raises(InvalidDataError):
             call()
@@ -180,7 +180,7 @@ def test_scores_are_sorted(kind, holdout, weights, tmp_path, monkeypatch):
         ranks[user, order] = np.arange(1, len(order) + 1)
     plain = se.evaluate(sparse.csr_matrix(ranks), held_out, RANKED)
     assert ev._values.columns.tobytes() == plain._values.columns.tobytes()
-    lists = se.top_k(model, seen=holdout.train, k=4)
+    lists = se.top_k(model, train=holdout.train, k=4)
     of_two = se.recommend(model, holdout, k=4, users=holdout.users[[7, 3]])
     assert of_two["score"].to_numpy().tobytes() == lists.scores[[7, 3]].tobytes()
 

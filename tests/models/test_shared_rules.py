@@ -153,7 +153,7 @@ def test_judged_items_of_models_and_popularity_are_those_of_their_lists(rules):
     metrics = ["ndcg@3", "recall@2", "bpref@4", "judged@3", "infap@3"]
     protocol = se.Protocol(metrics, **rules)
     ev = se.evaluate_model(factors, *data, protocol, baselines=True)
-    lists = se.Rankings.from_topk(se.top_k(factors, 25, seen=data[0]).ids)
+    lists = se.Rankings.from_topk(se.top_k(factors, 25, train=data[0]).ids)
     popular = se.Rankings.from_popularity(data[0], k=25)
     for found, ranked in ((ev, lists), (ev.baselines["popularity"], popular)):
         expected = se.evaluate(ranked, truth, protocol, train=data[0])

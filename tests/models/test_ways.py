@@ -136,7 +136,7 @@ RANKED = ["auc", "mrr", "percentile_rank", "mean_rank", "ndcg", "ndcg@10", "reca
 
 def test_a_model_ranks_everything_where_a_metric_has_no_cutoff(holdout):
     model = se.train_als(holdout.train, factors=8, iterations=3)
-    ranks = se.ranks(model, holdout.validation, seen=holdout.train)
+    ranks = se.ranks(model, holdout.validation, train=holdout.train)
     expected = se.evaluate(ranks, holdout.validation, RANKED, train=holdout.train)
     ev = se.evaluate_model(model, holdout, RANKED)
     assert ev._values.columns.tobytes() == expected._values.columns.tobytes()

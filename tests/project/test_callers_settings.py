@@ -40,10 +40,10 @@ def test_factors_of_any_size(scale, dtype):
     model = (users, items)
     if dtype is np.float64 and scale == 1e-160:
         with raises(InvalidDataError):  # the products lose their digits
-            se.top_k(model, k=5, seen=HOLDOUT.train)
+            se.top_k(model, k=5, train=HOLDOUT.train)
     else:
-        se.top_k(model, k=5, seen=HOLDOUT.train)
-        se.ranks(model, HOLDOUT.validation, 20, seen=HOLDOUT.train)
+        se.top_k(model, k=5, train=HOLDOUT.train)
+        se.ranks(model, HOLDOUT.validation, 20, train=HOLDOUT.train)
         se.evaluate_model(model, *parts, ["ndcg@10", "auc", "percentile_rank"], baselines=True)
     for similarity in ("cosine", "euclidean"):
         other = se.factor_model(users, items, similarity=similarity)

@@ -1,5 +1,6 @@
 """What a new user writes: the right number, or an error or warning that says what to check."""
 
+import re
 import subprocess
 import sys
 from unittest import mock
@@ -37,7 +38,7 @@ def test_doubtful_sides(model, holdout):
     lists = se.Rankings.from_topk(se.top_k(model, k=10).ids)
     with warns():  # seen items in lists
         se.evaluate(lists, holdout.validation, "ndcg@10", train=holdout.train)
-    ranks = se.ranks(model, holdout.validation, seen=holdout.train)
+    ranks = se.ranks(model, holdout.validation, train=holdout.train)
     with warns():  # the ranks are of unseen items, and nobody says which these are
         se.evaluate(ranks, holdout.validation, "auc")
     with warns():  # no item in common
@@ -201,7 +202,7 @@ def test_arguments_of_other_libraries_show_ours(name):
     for function in (
         se.evaluate, se.evaluate_model, se.top_k, se.recommend, se.compare, se.train_als,
         se.cross_validate, se.split.random, se.split.last_n, se.split.k_fold,
-        se.write_report, se.Evaluation.save, se.tune,
+        se.write_report, se.Evaluation.save, se.tune, se.EvaluationCallback.__init__,
     ):  # fmt: skip
         own = function.__annotations__.keys()
         if name in own or not own & SPELLINGS[name].keys():
@@ -323,7 +324,7 @@ def test_groups_in_tables(model, holdout):
     table = pd.DataFrame({"item": [*first], "group": [*first.values()]})
     for forms in ((genres, rows, pl.from_pandas(rows), weights), (table, first)):
         evs = [
-            se.evaluate_model(model, holdout, "calibration@5", items=se.ItemData(groups=groups))
+            se.evaluate_model(model, holdout, "calibration@5", item_data=se.ItemData(groups=groups))
             for groups in forms
         ]
         assert len({ev["calibration@5"] for ev in evs}) == 1
@@ -367,7 +368,7 @@ def test_tables_of_items_are_matched_by_their_item_column(argument, table, metri
     forms += [pl.from_pandas(table), table.sample(frac=1, random_state=0)]
     forms += [by_id.iloc[:, 0]] if len(by_id.columns) == 1 else []
     values = {
-        se.evaluate(lists, truth, metric, items=se.ItemData(**{argument: form}))[metric]
+        se.evaluate(lists, truth, metric, item_data=se.ItemData(**{argument: form}))[metric]
         for form in forms
     }
     assert len(values) == 1
@@ -420,3 +421,39 @@ def test_a_list_of_files_is_one_table(tmp_path, suffix):
     for options in ({}, {"memory": "64MB"}):
         assert se.evaluate(paths, truth, "mrr", **options)["mrr"] == 0.75
     assert se.evaluate(truth, paths, "recall")["recall"] == 0.75
+
+
+ONE_LIST = se.Rankings.from_topk([[1, 0]])
+ONE_HIT = sparse.csr_matrix([[1.0, 0.0]])
+TWO_ITEMS = np.ones((1, 1)), np.ones((2, 1))
+
+FORMER_SPELLINGS = {
+    "evaluate": lambda: se.evaluate(ONE_LIST, ONE_HIT, "ndcg@2", items=None),
+    "evaluate_model": lambda: se.evaluate_model(TWO_ITEMS, ONE_HIT, ONE_HIT, "ndcg@2", items=None),
+    "top_k": lambda: se.top_k(TWO_ITEMS, 2, seen=ONE_HIT),
+    "ranks": lambda: se.ranks(TWO_ITEMS, ONE_HIT, seen=None),
+    "from_scores": lambda: se.Rankings.from_scores([[1.0]], seen=None),
+    "leave_k_out": lambda: se.split.leave_k_out(ONE_HIT, k=2),
+    "callback": lambda: se.EvaluationCallback(ONE_HIT, ONE_HIT, "ndcg@2", keep="best"),
+    "names": lambda: se.evaluate(ONE_LIST, ONE_HIT, "ndcg@2").names,
+    "n_skipped": lambda: se.evaluate(ONE_LIST, ONE_HIT, "ndcg@2").n_skipped,
+    "compare": lambda: se.evaluate(ONE_LIST, ONE_HIT, "ndcg@2").compare,
+}
+NEW_SPELLINGS = {
+    "evaluate": "item_data=",
+    "evaluate_model": "item_data=",
+    "top_k": "train=",
+    "ranks": "train=",
+    "from_scores": "train=",
+    "leave_k_out": "n=2",
+    "callback": "checkpoints='best'",
+    "names": "list(ev)",
+    "n_skipped": 'ev.to_dict()["n_skipped"]',
+    "compare": "se.compare(",
+}
+
+
+@pytest.mark.parametrize("name", FORMER_SPELLINGS)
+def test_former_spellings_show_the_new_ones(name):
+    with pytest.raises((TypeError, AttributeError), match=re.escape(NEW_SPELLINGS[name])):
+        FORMER_SPELLINGS[name]()

@@ -27,7 +27,7 @@ EVALUATIONS = [se.evaluate_model(MODEL, SPLITS[0], f"ndcg@{k}") for k in (5, 10)
 FOLDERS = {
     "evaluation": (
         lambda i, folder: EVALUATIONS[i].save(folder),
-        lambda folder: se.Evaluation.load(folder).names,
+        lambda folder: list(se.Evaluation.load(folder)),
     ),
     "split": (
         lambda i, folder: SPLITS[i].save(folder),

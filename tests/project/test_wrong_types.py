@@ -87,7 +87,7 @@ CALLS = {
     "from_positions": (Rankings.from_positions, {"positions": MATRIX}),
     "from_scores": (
         Rankings.from_scores,
-        {"scores": np.ones((3, 4)), "k": None, "seen": None, "ties": "item"},
+        {"scores": np.ones((3, 4)), "k": None, "train": None, "ties": "item"},
     ),
     "Rankings.from_frame": (
         Rankings.from_frame,
@@ -107,8 +107,8 @@ CALLS = {
     "evaluate": (
         se.evaluate,
         {"predictions": LISTS, "validation": MATRIX, "metrics": "ndcg@2", "train": None,
-         "candidates": None, "items": None, "convention": None, "keep": "values", "memory": None,
-         "num_threads": None},
+         "candidates": None, "item_data": None, "convention": None, "keep": "values",
+         "memory": None, "num_threads": None},
     ),
     "Protocol": (
         lambda metrics, **rules: se.evaluate(LISTS, MATRIX, se.Protocol(metrics, **rules)),
@@ -117,13 +117,13 @@ CALLS = {
     ),
     "ItemData": (
         lambda **items: se.evaluate(
-            LISTS, MATRIX, OF_ITEMS, train=MATRIX, items=se.ItemData(**items)
+            LISTS, MATRIX, OF_ITEMS, train=MATRIX, item_data=se.ItemData(**items)
         ),
         {"groups": [0, 1, 2, 3], "vectors": np.eye(4), "propensity": [0.5, 0.25, 1.0, 0.5]},
     ),
     "top_k": (
         lambda left, right, **more: se.top_k((left, right), **more),
-        {"left": FACTORS[0], "right": FACTORS[1], "k": 2, "seen": None, "users": None,
+        {"left": FACTORS[0], "right": FACTORS[1], "k": 2, "train": None, "users": None,
          "candidates": None, "exclude": None, "num_threads": None},
     ),
     "ranks": (partial(se.ranks, FACTORS), {"held_out": MATRIX, "k": None, "overlap": "error"}),
@@ -135,7 +135,7 @@ CALLS = {
     "evaluate_model": (
         partial(se.evaluate_model, metrics="ndcg@2"),
         {"model": FACTORS, "train": sparse.csr_matrix((3, 4)), "validation": MATRIX, "users": None,
-         "items": None, "keep": "values"},
+         "item_data": None, "keep": "values"},
     ),
     "train_als": (
         partial(se.train_als, iterations=1),

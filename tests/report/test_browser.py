@@ -29,7 +29,7 @@ def page_file(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     models = reporting.three(odd=True)
     models |= dict(zip(reporting.ODD[3:], models.values(), strict=False))
-    metrics = ["ndcg@10", *(name for name in models[reporting.ODD[0]].names if name != "ndcg@10")]
+    metrics = ["ndcg@10", *(name for name in models[reporting.ODD[0]] if name != "ndcg@10")]
     return se.write_report(models, folder / "report.html", metrics)
 
 

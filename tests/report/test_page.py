@@ -155,7 +155,7 @@ def test_page_has_every_section_and_number(models, read):
         *charts,
         "All metrics", "Charts", "Differences", "Segments of users", "How this was made",
         "Left out", "x: is <broken>", "231 in the means, 9 left out, 2 without training data",
-        *(rounded(ev.summary().loc[name]) for ev in models.values() for name in good.names),
+        *(rounded(ev.summary().loc[name]) for ev in models.values() for name in good),
         good._record["inputs"]["relevance"]["sha256"], f"numpy {np.__version__}",
     ):  # fmt: skip
         assert expected in reader.text

@@ -81,7 +81,7 @@ def nearly_perfect(n_users, **options):
 def test_intervals_stay_within_the_range_of_the_metric(n_users, level):
     ev = nearly_perfect(n_users)
     table = ev.summary(level)
-    for row, name in enumerate(ev.names):
+    for row, name in enumerate(ev.keys()):
         low, high = ev.request.range_of(row)
         mean, ci_low, ci_high = table.loc[name, ["mean", "ci_low", "ci_high"]]
         assert low <= ci_low <= mean <= ci_high <= high, name

@@ -58,7 +58,7 @@ def test_a_block_in_which_no_user_counts_is_an_empty_part(tmp_path):
             for users in ([0, 1], [2, 3, 4], [5])
         ]
         empty = parts[1]
-        assert (empty.n_users, empty.n_skipped) == (0, 3)
+        assert (empty.n_users, empty._part.n_users) == (0, 3)
         assert "0 users" in repr(empty)
         for read in (empty.mean, empty.summary, empty.to_dict, empty.merge().mean):
             with raises(InvalidDataError):
@@ -69,7 +69,7 @@ def test_a_block_in_which_no_user_counts_is_an_empty_part(tmp_path):
         for order in (parts, parts[::-1]):
             merged = order[0].merge(*order[1:])
             assert merged.mean() == whole.mean()
-            assert (merged.n_users, merged.n_skipped) == (3, 3)
+            assert (merged.n_users, merged.to_dict()["n_skipped"]) == (3, 3)
 
 
 def test_says_what_differs():

@@ -214,7 +214,7 @@ def test_other_tools_read_the_numbers(tmp_path):
     for name, one in {"": ev, **ev.baselines}.items():
         assert frame.loc[name, "value"].to_dict() == one.mean()
         assert frame.loc[name, "n_users"].tolist() == [
-            one._part.count(row) for row in range(len(one.names))
+            one._part.count(row) for row in range(len(one.keys()))
         ]
         assert frame.loc[name, "random"].tolist() == one.summary()["random"].tolist()
 
@@ -256,7 +256,7 @@ def test_refuses_what_is_not_what_was_saved(tmp_path):
         with raises(InvalidFileError):
             se.Evaluation.load(path)
     path.write_text(json.dumps(whole, indent=4))  # another layout is no change
-    assert se.Evaluation.load(path).names == NAMES
+    assert se.Evaluation.load(path).keys() == NAMES
     path.write_bytes(b"\xff\xfe")
     for place in (path, tmp_path / "none.json"):
         with raises(InvalidFileError):
@@ -345,3 +345,16 @@ def test_files_are_removed_with_the_json_first(tmp_path, monkeypatch):
         "per_user.parquet",
         "per_user.csv",
     }
+
+
+def test_saved_folders_are_compared_by_path(tmp_path):
+    evs = {"a": some(), "b": some(metrics=["ndcg@3", "mrr"])}
+    paths = {name: ev.save(tmp_path / name) for name, ev in evs.items()}
+    expected = se.compare(evs).table
+    for places in (paths, list(paths.values()), tuple(map(str, paths.values()))):
+        pd.testing.assert_frame_equal(se.compare(places).table, expected, check_exact=True)
+    pd.testing.assert_frame_equal(se.compare(evs | {"b": paths["b"]}).table, expected)
+    with raises(InvalidDataError):
+        se.compare([paths["a"], tmp_path / "other" / "a"])
+    with raises(InvalidFileError):
+        se.compare([paths["a"], tmp_path / "none"])

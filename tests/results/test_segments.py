@@ -24,7 +24,7 @@ SEEN = RNG.random((200, 40)) < RNG.random(40) * 0.5
 SEEN[:20] = False
 TRAIN = csr_matrix(SEEN)
 GAINS = csr_matrix(((RNG.random((200, 40)) < 0.1) & ~SEEN) * RNG.integers(1, 4, (200, 40)))
-LISTS = se.Rankings.from_scores(RNG.random((200, 40)), k=10, seen=TRAIN)
+LISTS = se.Rankings.from_scores(RNG.random((200, 40)), k=10, train=TRAIN)
 NAMES = ["ndcg@10", "recall@10", "recall(average=micro)@10", "hit_rate@5", "coverage@10"]
 EV = se.evaluate(LISTS, GAINS, NAMES, train=TRAIN)
 

@@ -35,7 +35,7 @@ def test_shows_means_intervals_and_baselines():
         for text, value in zip([cells[1], *ends, *cells[3:]], expected, strict=True):
             decimals = len(text.partition(".")[2])
             np.testing.assert_allclose(float(text), value, atol=0.5001 * 10.0**-decimals)
-    assert list(rows) == ["metric", *ev.names]
+    assert list(rows) == ["metric", *ev.keys()]
 
 
 def test_fits_into_80_columns():
@@ -46,20 +46,20 @@ def test_fits_into_80_columns():
     ev = se.evaluate_model(model, holdout, usual, baselines=True)
     lines = str(ev).splitlines()
     assert max(map(len, lines)) <= 80
-    points = {line.index(".") for line in lines[2 : 2 + len(ev.names)]}
+    points = {line.index(".") for line in lines[2 : 2 + len(ev.keys())]}
     assert len(points) == 1  # aligned
-    assert list(rows_of(str(ev))) == ["metric", *ev.names]  # all of them
-    assert ev._repr_html_().count("<tr>") == 1 + len(ev.names)
+    assert list(rows_of(str(ev))) == ["metric", *ev.keys()]  # all of them
+    assert ev._repr_html_().count("<tr>") == 1 + len(ev.keys())
 
 
 def test_shows_what_is_drawn_only_once_it_is_known(tmp_path):
     ev = in_memory()
     before = str(ev)
-    assert len({len(line) for line in before.splitlines()[2 : 2 + len(ev.names)]}) == 1
+    assert len({len(line) for line in before.splitlines()[2 : 2 + len(ev.keys())]}) == 1
     assert ev._drawn is None
     drawn = ev.summary()["random_se"] != 0
     for text, unknown in ((before, drawn), (str(ev), ev.summary()["random"].isna())):
-        first, _, *rows = text.splitlines()[: 2 + len(ev.names)]
+        first, _, *rows = text.splitlines()[: 2 + len(ev.keys())]
         place = first.index("random")
         assert [not row[place - 2 : place + 6].strip() for row in rows] == unknown.tolist()
     assert str(saved(ev, tmp_path / "a")) == str(ev)
@@ -169,3 +169,22 @@ def test_warns_of_means_that_rest_on_few_users(n_users, n_hits, n_first, noted, 
             few = [str(found.message) for found in caught if FEW in str(found.message)]
             assert len(few) == bool(noted)
             assert all(message.startswith(FEW + noted + ":") for message in few)
+
+
+def test_exports_have_the_printed_columns():
+    ev = of_model()
+    ev.baselines["a_b"] = ev
+    summary, frame = ev.summary(), ev.to_frame()
+    assert frame.columns.tolist() == ["mean", "ci_low", "ci_high", "random", *ev.baselines]
+    assert frame.equals(summary[frame.columns])
+    text = ev.to_latex()
+    body = text.partition("\\midrule\n")[2].partition("\\bottomrule")[0]
+    cells = [re.split(r" *& *", line.strip(" \\")) for line in body.splitlines()]
+    plain = rows_of(str(ev))
+    names = [row[0].replace("\\_", "_") for row in cells]
+    assert [[name, *row[1:]] for name, row in zip(names, cells, strict=True)] == list(
+        plain.values()
+    )[1:]
+    assert "95 \\% interval" in text
+    assert "a\\_b" in text
+    assert "\\hline" not in text

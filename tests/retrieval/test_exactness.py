@@ -131,7 +131,7 @@ def test_candidates_and_functions_rank_alike(kind):
     scores = np.zeros(case.shape)
     for factor in range(case.users.shape[1]):  # in the order of the factors
         scores += case.users[:, factor, None].astype(float) * case.items[:, factor].astype(float)
-    case.check_ranks(se.ranks(lambda users: scores[users], case.held_out, seen=case.seen))
+    case.check_ranks(se.ranks(lambda users: scores[users], case.held_out, train=case.seen))
 
 
 @pytest.mark.slow  # if the kernels run as Python

@@ -71,7 +71,7 @@ def evaluate(
         case.matrix(gains),
         se.Protocol(names, convention=convention, judged_only=judged_only),
         train=case.matrix(case.train),
-        items=se.ItemData(groups=np.array(case.groups) if grouped else None),
+        item_data=se.ItemData(groups=np.array(case.groups) if grouped else None),
     )
 
 

@@ -22,7 +22,7 @@ def make(folder: str, n_users: int, n_items: int) -> dict[str, int]:
         lists = {"users": users}
         for number in range(N_MODELS):
             model = se.train_als(holdout.train, factors=8 * (number + 1), iterations=3, seed=0)
-            found = se.top_k(model, k=K, seen=holdout.train, users=holdout.users[users])
+            found = se.top_k(model, k=K, train=holdout.train, users=holdout.users[users])
             lists[f"model{number}"] = found.ids
         np.savez(unfinished / "lists.npz", **lists)
 

@@ -60,7 +60,7 @@ def biases(problem: Problem, given: dict[str, Any], options: dict[str, Any]) -> 
     parts = (problem.train, problem.validation)
     model = se.factor_model(problem.user_factors, problem.item_factors, **added)
     yield se.evaluate_model(model, *parts, **options)
-    ranks = se.ranks(model, problem.validation, seen=problem.train)
+    ranks = se.ranks(model, problem.validation, train=problem.train)
     yield se.evaluate(ranks, problem.validation, train=problem.train, **options)
 
 
@@ -71,7 +71,7 @@ def candidates(problem: Problem, given: dict[str, Any], options: dict[str, Any])
     train, validation = given.get("train", problem.train), given.get("validation", problem.relevant)
     allowed = given.get("candidates", problem.candidates)
     yield se.evaluate_model(model, train, validation, candidates=allowed, **options)
-    lists = se.top_k(model, k=problem.shape[1], seen=train, candidates=allowed)
+    lists = se.top_k(model, k=problem.shape[1], train=train, candidates=allowed)
     ranked = se.Rankings.from_topk(lists.ids, shape=problem.shape)
     yield se.evaluate(ranked, validation, train=train, candidates=allowed, **options)
 

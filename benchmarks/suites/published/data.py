@@ -70,7 +70,7 @@ def write_toys(place: str, n_users: int = 150, n_items: int = 400) -> None:
     clicks = se.datasets.synthetic(n_users=n_users, n_items=n_items, seed=0)
     for name in READERS:
         (folder / name).mkdir(parents=True, exist_ok=True)
-    last = se.split.leave_k_out(clicks, k=1, seed=0)
+    last = se.split.leave_k_out(clicks, n=1, seed=0)
     users, items = last.train.csr.nonzero()
     frame = pd.DataFrame({"user": users, "item": items, "rating": 5, "time": 0})
     path = folder / "ncf_ml1m" / "ml-1m.train.rating"

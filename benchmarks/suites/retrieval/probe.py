@@ -85,10 +85,10 @@ def rank(folder: str) -> dict[str, Any]:
     held_out = csr_matrix((np.ones(len(users), np.int8), parts["held_out"], indptr), shape)
 
     few = slice(1000)  # the first call loads kernels
-    se.ranks((users[few], items), held_out[few], k=K, seen=seen[few], progress=False)
+    se.ranks((users[few], items), held_out[few], k=K, train=seen[few], progress=False)
     start = time.perf_counter()
     with peak_above_start() as peak:
-        found = se.ranks((users, items), held_out, k=K, seen=seen, progress=False)
+        found = se.ranks((users, items), held_out, k=K, train=seen, progress=False)
     return {
         "seconds": time.perf_counter() - start,
         "bytes": peak[0],

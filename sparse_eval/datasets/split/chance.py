@@ -76,14 +76,14 @@ def random(
 
 
 @show_spelling
-def leave_k_out(interactions: Divisible, *, k: int = 1, seed: int = 0) -> Holdout:
-    """Hold out k random pairs of each user who has more than k.
+def leave_k_out(interactions: Divisible, *, n: int = 1, seed: int = 0) -> Holdout:
+    """Hold out n random pairs of each user who has more than n.
 
     Parameters
     ----------
     interactions : Interactions, frame, path, or scipy sparse matrix or array
         As in `random`.
-    k : int
+    n : int
         At least 1.
     seed : int
         At least 0, as in `random`.
@@ -91,7 +91,7 @@ def leave_k_out(interactions: Divisible, *, k: int = 1, seed: int = 0) -> Holdou
     Returns
     -------
     Holdout
-        With 0 or k validation pairs of each user.
+        With 0 or n validation pairs of each user.
 
     Raises
     ------
@@ -110,13 +110,13 @@ def leave_k_out(interactions: Divisible, *, k: int = 1, seed: int = 0) -> Holdou
     Examples
     --------
     >>> from scipy import sparse
-    >>> leave_k_out(sparse.csr_matrix([[1, 1, 1, 1], [0, 1, 0, 0]]), k=1)
+    >>> leave_k_out(sparse.csr_matrix([[1, 1, 1, 1], [0, 1, 0, 0]]), n=1)
     Holdout(2 users × 4 items, 4 train + 1 validation pairs;
     validation not in train: 0 users, 1 items, 1 pairs)
     """
-    check_whole("k", k, 1, MAX_COUNT)
+    check_whole("n", n, 1, MAX_COUNT)
     events = SortedEvents.of(interactions)
-    counts = np.where(events.sizes > k, k, 0)
+    counts = np.where(events.sizes > n, n, 0)
     return events.hold_out(events.random_order(seed) < events.of_users(counts))
 
 

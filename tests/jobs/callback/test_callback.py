@@ -176,7 +176,12 @@ def test_refuses_factors_that_are_no_longer_finite(holdout):
 
 
 def test_refuses_options(holdout):
-    for options in ({"every": 0}, {"patience": 0}, {"keep": "last"}, {"keep": "best"}):
+    for options in (
+        {"every": 0},
+        {"patience": 0},
+        {"checkpoints": "last"},
+        {"checkpoints": "best"},
+    ):
         with raises(InvalidDataError):
             evaluating(holdout, **options)
     for monitor in ("mrr@3", "recall@{5,10}"):
@@ -198,3 +203,19 @@ def test_refuses_models_and_matrices(holdout):
         callback.on(model)
     with raises(InvalidDataError):
         callback.fit(make("als", 2), part)
+
+
+def test_smaller_improvements_than_min_delta_do_not_count(holdout, curves):
+    values = [row["ndcg@10"] for row in curves["als"]]
+    gains = np.diff(np.maximum.accumulate(values))
+    waiting = evaluating(holdout, patience=1, min_delta=1.0)
+    waiting.fit(make("als"))
+    assert len(waiting.history) == 2  # nothing is better by 1
+    assert waiting.best_value == max(values[:2])
+    patient = evaluating(holdout, patience=ITERATIONS, min_delta=gains.max() / 2)
+    assert patient.best_value is None
+    patient.fit(make("als"))
+    assert patient.best_value == patient.history["ndcg@10"].max() == max(values)
+    for options in ({"min_delta": 0.1}, {"patience": 1, "min_delta": -0.1}):
+        with raises(InvalidDataError):
+            evaluating(holdout, **options)

@@ -44,7 +44,7 @@ def test_a_training_names_the_checkpoints_that_an_earlier_one_left(holdout, tmp_
         callback = evaluating(holdout, log=fail)
         callback.fit(make("bpr"))
     assert len(callback.history) == ITERATIONS
-    for options in ({}, {"keep": "best"}):
+    for options in ({}, {"checkpoints": "best"}):
         assert len(list(tmp_path.iterdir())) == 1 + 3
         with warns():
             evaluating(holdout, out=tmp_path, **options).fit(make("bpr", 2))
@@ -81,10 +81,12 @@ def test_keeps_only_the_best(family, holdout, tmp_path):
         kept = read_checkpoint(tmp_path / "best.npz").model
         assert bits(kept) == bits(trained(family, holdout, callback.best_iteration))
 
-    callback = evaluating(holdout, every=2, out=tmp_path, keep="best", log=look, log_errors="raise")
+    callback = evaluating(
+        holdout, every=2, out=tmp_path, checkpoints="best", log=look, log_errors="raise"
+    )
     callback.fit(make(family))
     with raises(errors.InvalidMetricError):
-        evaluating(holdout, "fcp@1", keep="best", out=tmp_path).fit(make(family))
+        evaluating(holdout, "fcp@1", checkpoints="best", out=tmp_path).fit(make(family))
 
 
 KILLED = """
@@ -92,7 +94,7 @@ from callback_cases import evaluating, make
 import sparse_eval as se
 
 split, out = map(Path, sys.argv[1:])
-evaluating(se.Holdout.load(split), out=out, keep="best").fit(make("als"))
+evaluating(se.Holdout.load(split), out=out, checkpoints="best").fit(make("als"))
 """
 
 
@@ -115,7 +117,7 @@ def test_a_stopped_training_continues_from_its_checkpoints(holdout, tmp_path, ke
 
     whole = evaluating(holdout, patience=patience)
     expected = whole.fit(make("als"))
-    options = {"patience": patience, "keep": keep, "resume": True, "out": tmp_path}
+    options = {"patience": patience, "checkpoints": keep, "resume": True, "out": tmp_path}
     steps = []
     with pytest.raises(KeyboardInterrupt):
         evaluating(holdout, log=stop, **options).fit(make("als"))

@@ -46,7 +46,7 @@ def test_a_loop_has_the_numbers_of_a_fit(holdout, tmp_path, curves):
 
 @pytest.mark.parametrize("keep", ["all", "best"])
 def test_a_loop_continues(holdout, tmp_path, keep):
-    options = {"patience": 3, "keep": keep, "out": tmp_path, "resume": True}
+    options = {"patience": 3, "checkpoints": keep, "out": tmp_path, "resume": True}
     whole = evaluating(holdout, patience=3)
     n = loop(whole, holdout)
     assert loop(evaluating(holdout, **options), holdout, 4, resume=True) == 4

@@ -17,7 +17,7 @@ def whole_call(lists):
 
 
 def columns(ev):
-    return {name: ev.values(name) for name in ev.names}
+    return {name: ev.values(name) for name in ev}
 
 
 def prepare(lists):
