@@ -1,31 +1,17 @@
-"""The list of all commands, the options before them, and the commands metrics and compile."""
+"""The list of all commands, imported when they are called, and the options before them."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable
-from importlib.metadata import version
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from ..errors import InvalidDataError
-from .comparing import compare, report
-from .evaluating import evaluate, recommend, score
-from .fitting import demo, run, split, train, tune
-from .options import Printing, Running, counted, declare
 from .terminal import echo
-
-if TYPE_CHECKING:
-    from ..metrics import Definition
-
-SYMBOLS = (
-    "k: cut-off; r: rank; g, h: gain of the item at a rank, and whether it is relevant (g > 0);\n"
-    "n: relevant items of the user; C: candidate items of the user; N: items of the catalogue"
-)
 
 #: Former options of commands, and what replaces them.
 _SHARED = "results are compared on the users that they share, and a note counts the others"
@@ -38,102 +24,68 @@ FORMER = {
 }
 
 
-def metrics(name: str | None = None, *, convention: str | None = None, printing: Printing) -> None:
-    """List the metrics, describe one, or show what another library's convention changes.
+#: The module and the function of each command, and the first line of its docstring. Help shows the
+#: line without the import, which takes a second.
+COMMANDS = {
+    "demo": (
+        "fitting",
+        "demo",
+        "Run every step on synthetic clicks: generate, split, train, recommend, score.",
+    ),
+    "run": ("fitting", "run", "Split, train a model, recommend and score."),
+    "split": (
+        "fitting",
+        "split",
+        "Hold out a part of each user's interactions, what came after a point in time, or users.",
+    ),
+    "train": ("fitting", "train", "Train a model of implicit and save it."),
+    "tune": (
+        "fitting",
+        "tune",
+        "Search ALS's hyperparameters on a validation part, and test the best on a third part.",
+    ),
+    "score": (
+        "evaluating",
+        "score",
+        "Score a checkpoint, or several: print a table and mark the best.",
+    ),
+    "evaluate": (
+        "evaluating",
+        "evaluate",
+        "Score lists against relevance: two tables, a run against qrels, or two matrices.",
+    ),
+    "recommend": (
+        "evaluating",
+        "recommend",
+        "Recommend users the items that a model ranks first, without those they have seen.",
+    ),
+    "compare": (
+        "comparing",
+        "compare",
+        "Compare models: which is better, how certain that is, and for how many users.",
+    ),
+    "report": (
+        "comparing",
+        "report",
+        "Write an HTML page about results, with comparisons, segments of users and charts.",
+    ),
+    "metrics": (
+        "metrics",
+        "metrics",
+        "List the metrics, describe one, or show what another library's convention changes.",
+    ),
+    "compile": (
+        "compile",
+        "compile_ahead",
+        "Compile every kernel ahead: for an image, or the cache of continuous integration.",
+    ),
+}
 
-    Example: sparse-eval metrics ndcg
-
-    Parameters
-    ----------
-    name
-        A metric to show in detail.
-    convention
-        Show how a convention differs; `all` lists the conventions.
-    """
-    import pandas as pd
-
-    from ..metrics import CONVENTIONS, REGISTRY, convention_named
-    from ..metrics.registry import definition, load_extensions
-
-    load_extensions()
-    entry = None if name is None else definition(re.split("[@(]", name)[0])
-    if name is not None and convention is not None:
-        raise InvalidDataError("give either a metric or --convention, not both")
-    if convention == "all":
-        names = [(rules.name, rules.library) for rules in CONVENTIONS.values()]
-        printing.table(pd.DataFrame(names, columns=["convention", "of"]))
-    elif convention is not None:
-        rules = convention_named(convention)
-        rows = rules.differences()
-        if not rows:
-            raise InvalidDataError(f"{convention!r} is the default, without --convention")
-        printing.table(pd.DataFrame(rows, columns=["what differs", rules.name, "standard"]))
-    elif entry is None:
-        facts = [
-            (entry.spelling, entry.text, ", ".join(option.name for option in entry.options),
-             entry.description)
-            for entry in REGISTRY.values()
-        ]  # fmt: skip
-        printing.table(pd.DataFrame(facts, columns=["metric", "formula", "options", "meaning"]))
-        if printing.for_people:
-            echo(f"\n{SYMBOLS}")
-    else:
-        printing.table(pd.DataFrame(facts_of(entry), columns=["fact", "value"]))
-
-
-def facts_of(entry: Definition) -> list[tuple[str, str]]:
-    """Return the facts about a metric as pairs of a name and a text."""
-    from ..metrics.registry import ALIASES, ALIASES_WITH_OPTION
-
-    cutoffs = {
-        "required": "required",
-        "optional": "optional: the whole list by default",
-        "none": "none: uses whole lists",
-    }
-    defaults = {option.name: option.default for option in entry.options}
-    lower, most = entry.range
-    upper = most(defaults) if callable(most) else most
-    reach = f"{lower:g} and above" if upper == math.inf else f"{lower:g} to {upper:g}"
-    if callable(most):
-        reach += ", above with other options"
-    needs = [*entry.needs, *(f"{need} ({option.name}={value})"
-             for option in entry.options for value, need in option.needs.items())]  # fmt: skip
-    arguments = {option.name: option.value(option.default) for option in entry.options}
-    others = [alias for alias, names in ALIASES.items() if names == (entry.name,)]
-    others += [
-        f"{alias} ({option})"
-        for alias, (name, option) in ALIASES_WITH_OPTION.items()
-        if name == entry.name
-    ]
-    facts = {
-        "metric": entry.name,
-        "also called": ", ".join(others),
-        "in plain words": entry.plain,
-        "meaning": entry.description,
-        "formula": entry.text,
-        "cut-off": cutoffs[entry.cutoff],
-        "values": "for each user" if entry.per_user else "one for all users together",
-        "range": reach,
-        "needs": ", ".join(needs) or "nothing else",
-        "expectation over tied items": "yes" if entry.formula.averages_ties(arguments) else "no",
-    }
-    for option in entry.options:
-        facts[f"option {option.name}"] = f"{option.allowed}: {option.description}"
-    return [(name, fact) for name, fact in [*facts.items(), ("source", entry.source)] if fact]
-
-
-def compile_ahead(execution: Running) -> None:
-    """Compile every kernel ahead: for an image, or the cache of continuous integration.
-
-    Example: NUMBA_CACHE_DIR=kernels sparse-eval compile
-
-    Kernels are kept in the folder NUMBA_CACHE_DIR, if it is set. Otherwise they are in the
-    package's folder, or in the user's if that is read-only. Later processes only read them.
-    """
-    from .compile import compile_kernels
-
-    folder, processor, n_compiled = compile_kernels()
-    echo(f"compiled {counted(n_compiled, 'kernel')} for {processor}; all are in {folder}")
+_SETTINGS: dict[str, Any] = {
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": None,  # whose boxes take twice the lines
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
 
 
 class _Command(TyperCommand):
@@ -147,30 +99,55 @@ class _Command(TyperCommand):
         return super().parse_args(ctx, args)
 
 
+class _Commands(Mapping[str, TyperCommand]):
+    """The commands by name; each is imported when it is read."""
+
+    def __getitem__(self, name: str) -> TyperCommand:
+        from .options import declare
+
+        module, function, _ = COMMANDS[name]
+        app = typer.Typer(add_completion=False, **_SETTINGS)
+        needs_words = name not in ("demo", "metrics", "compile")
+        declared = declare(getattr(import_module(f".{module}", __package__), function))
+        app.command(name, cls=_Command, no_args_is_help=needs_words)(declared)
+        return cast("TyperCommand", typer.main.get_command(app))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class _Group(TyperGroup):
+    """All commands."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands: Any = _Commands()
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
+
+
 app = typer.Typer(
     name="sparse-eval",
     help="Evaluate recommenders trained on large implicit-feedback data. An environment variable "
     "can set each option, such as SPARSE_EVAL_SPLIT.\n\n"
     "Example: sparse-eval run clicks.csv --at 2019-11-14 --out results",
     no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # whose boxes take twice the lines
-    context_settings={"help_option_names": ["-h", "--help"]},
+    cls=_Group,
+    **_SETTINGS,
 )
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "demo": demo, "run": run, "split": split, "train": train, "tune": tune, "score": score,
-    "evaluate": evaluate, "recommend": recommend, "compare": compare, "report": report,
-    "metrics": metrics, "compile": compile_ahead,
-}  # fmt: skip
-for _name, _command in _COMMANDS.items():
-    app.command(_name, cls=_Command, no_args_is_help=_name not in ("demo", "metrics", "compile"))(
-        declare(_command)
-    )
 
 
 def _print_version(requested: bool) -> None:
     if requested:
-        echo(version("sparse_eval"))
+        from ..core.versions import installed_version  # its imports take as long as typer's
+
+        echo(installed_version())
         raise typer.Exit
 
 

@@ -23,6 +23,8 @@ from ..metrics.registry import REGISTRY
 from ..metrics.request import Protocol
 from ..retrieval.ranker import Options
 from ..retrieval.search import Search, SearchSettings
+from .options import Running, counted
+from .terminal import echo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -205,3 +207,15 @@ class _InGroups(Search):
         small_catalogue=0, easy_items=0, easy_for_ranks=0, easy_for_few=0,
         worth_compiling=0, worth_keeping=0,
     )  # fmt: skip
+
+
+def compile_ahead(execution: Running) -> None:
+    """Compile every kernel ahead: for an image, or the cache of continuous integration.
+
+    Example: NUMBA_CACHE_DIR=kernels sparse-eval compile
+
+    Kernels are kept in the folder NUMBA_CACHE_DIR, if it is set. Otherwise they are in the
+    package's folder, or in the user's if that is read-only. Later processes only read them.
+    """
+    folder, processor, n_compiled = compile_kernels()
+    echo(f"compiled {counted(n_compiled, 'kernel')} for {processor}; all are in {folder}")

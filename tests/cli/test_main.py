@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from functools import partial
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from unittest.mock import Mock
@@ -21,7 +22,7 @@ from scipy import sparse
 import sparse_eval as se
 from sparse_eval.cli import BUG
 from sparse_eval.cli import compile as compiling
-from sparse_eval.cli.commands import FORMER
+from sparse_eval.cli.commands import COMMANDS, FORMER
 from sparse_eval.cli.terminal import ISSUES
 from sparse_eval.core.threads import thread_count
 from sparse_eval.errors import InvalidDataError
@@ -345,3 +346,16 @@ def test_says_what_was_compiled(command, monkeypatch):
     status, printed, said = command("compile")
     assert (status, printed) == (2, "")
     assert "NUMBA_CACHE_DIR" in said
+
+
+def test_help_lists_the_first_line_of_every_command_without_imports():
+    for module, function, line in COMMANDS.values():
+        command = getattr(import_module(f"sparse_eval.cli.{module}"), function)
+        assert command.__doc__.splitlines()[0] == line
+    code = "import sys; from sparse_eval.cli import main; sys.argv[1:] = ['--help']\n"
+    code += (
+        "try: main()\nfinally: print(*{'numpy', 'numba', 'pandas'} & {*sys.modules}, 'imported')"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines()[-1].split() == ["imported"]
+    assert all(f"  {name} " in found.stdout for name in COMMANDS)

@@ -183,6 +183,7 @@ def test_files_that_are_others_elsewhere_are_refused(data, tmp_path):
             evaluate_task(Shared(request, source.load, False, False, 1), wrong)
 
 
+@pytest.mark.filterwarnings("ignore:.*fewer than 9 items:UserWarning")
 def test_a_task_has_the_candidates_of_its_own_users(data):
     model, train, held = data
     candidates = se.sample_negatives(train, held, n=9)

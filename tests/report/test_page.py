@@ -244,7 +244,7 @@ def test_names_segments_for_which_the_best_model_is_worse(read):
 def test_bands_of_users_have_tests_wins_and_losses(models, read):
     two = {name: models[name] for name in ("good", "fair")}
     text = read(two).text
-    bands = _bands_of_users(models["good"])
+    bands = _bands_of_users(models["good"]._values)
     table, _ = segment_differences(two, "ndcg@5", bands, correction="holm")
     expected = se.compare(two, "ndcg@5", by=bands).table
     pd.testing.assert_frame_equal(table, expected)
