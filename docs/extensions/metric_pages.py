@@ -11,7 +11,7 @@ from typing import Any
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
-from sparse_eval.cli import commands
+from sparse_eval.cli.metrics import facts_of
 from sparse_eval.metrics import CONVENTIONS, REGISTRY, STANDARD, Choice, Definition
 
 METRICS = Path(__file__).parents[1] / "metrics"
@@ -128,7 +128,7 @@ def linked(source: str) -> str:
 
 def facts(definition: Definition) -> str:
     """Return the facts shown by `sparse-eval metrics NAME` that have no section of the page."""
-    rows = [(name, value) for name, value in commands.facts_of(definition) if name in FACTS]
+    rows = [(name, value) for name, value in facts_of(definition) if name in FACTS]
     rows.append(("better", "higher" if definition.higher_is_better else "lower"))
     return table(("property", "value"), rows)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from itertools import takewhile
 from typing import Any, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
 from ..errors import InvalidDataError
 from .terminal import echo
@@ -99,18 +101,24 @@ class _Command(TyperCommand):
         return super().parse_args(ctx, args)
 
 
+@cache
+def _command(name: str) -> TyperCommand:
+    """Import a command; there is one object for each name."""
+    from .options import declare
+
+    module, function, _ = COMMANDS[name]
+    app = typer.Typer(add_completion=False, **_SETTINGS)
+    needs_words = name not in ("demo", "metrics", "compile")
+    declared = declare(getattr(import_module(f".{module}", __package__), function))
+    app.command(name, cls=_Command, no_args_is_help=needs_words)(declared)
+    return cast("TyperCommand", get_command(app))
+
+
 class _Commands(Mapping[str, TyperCommand]):
     """The commands by name; each is imported when it is read."""
 
     def __getitem__(self, name: str) -> TyperCommand:
-        from .options import declare
-
-        module, function, _ = COMMANDS[name]
-        app = typer.Typer(add_completion=False, **_SETTINGS)
-        needs_words = name not in ("demo", "metrics", "compile")
-        declared = declare(getattr(import_module(f".{module}", __package__), function))
-        app.command(name, cls=_Command, no_args_is_help=needs_words)(declared)
-        return cast("TyperCommand", typer.main.get_command(app))
+        return _command(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)

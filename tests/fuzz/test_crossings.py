@@ -31,7 +31,7 @@ RULES = {
     "filter_seen": (False,),
     "judged_only": (True,),
 }
-OPTIONS = ("candidates", "negatives", "items", "users")
+OPTIONS = ("candidates", "negatives", "item_data", "users")
 
 #: What is not known of lists that are drawn.
 DRAWN = ("random", "random_se", "lift")
@@ -63,14 +63,14 @@ def drawn(random):
         options["candidates"] = csr_matrix(rng.random(part.shape) < 0.6)
     needed = {need.removeprefix("item_") for entry in entries for need in entry.needs} - {"train"}
     needed |= {"propensity"} if any("ips" in name or "given" in name for name in metrics) else set()
-    if "items" in chosen or needed:
+    if "item_data" in chosen or needed:
         given = {
             "groups": rng.integers(0, 3, n_items),
             "vectors": rng.integers(-2, 3, (n_items, 2)) / 2,
             "propensity": rng.integers(1, 9, n_items) / 8,
         }
         names = needed or random.sample(["groups", "vectors"], random.randint(1, 2))
-        options["items"] = se.ItemData(**{name: given[name] for name in names})
+        options["item_data"] = se.ItemData(**{name: given[name] for name in names})
     if "users" in chosen:
         options["users"] = np.flatnonzero(rng.random(n_users) < 0.5)
     if random.random() < 0.5:
@@ -151,7 +151,9 @@ def ways_of_lists(problem):
     among = options.get("candidates")
     found = se.top_k(factors, held_out.shape[1], train=seen, candidates=among)
     lists = se.Rankings.from_topk(found.ids, shape=held_out.shape)
-    options = {name: value for name, value in options.items() if name in ("candidates", "items")}
+    options = {
+        name: value for name, value in options.items() if name in ("candidates", "item_data")
+    }
 
     def evaluate(lists=lists, **more):
         return partial(se.evaluate, lists, held_out, protocol, train=train, **options, **more)
@@ -189,7 +191,7 @@ def check(random, said):
     by_model, alone = check_alike(ways_of_a_model(problem), said)
     by_lists, alone_of_lists = check_alike(ways_of_lists(problem), said)
     is_error = isinstance(by_model, str)
-    if not options.keys() & {"users", "items"}:
+    if not options.keys() & {"users", "item_data"}:
         found = by_sweep(problem)
         means = by_model if is_error else [cell for at, cell in alone.items() if at[2] == "mean"]
         assert found == means or type(found) is type(means) is str, f"{said}, sweep: {found}"

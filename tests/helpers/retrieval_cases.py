@@ -280,7 +280,7 @@ class Case:
         own = self.candidates
         if isinstance(own, np.ndarray):
             own = sparse.csr_matrix(own)
-        return {"seen": self.seen, "candidates": own, "exclude": self.exclude}
+        return {"train": self.seen, "candidates": own, "exclude": self.exclude}
 
     def check(self, *cutoffs, **options):
         """Compare the lists and ranks up to each cut-off, by default `k`, and all ranks."""

@@ -94,7 +94,7 @@ def test_distribution_of_an_evaluation(models):
     for wrong in ({"quantiles": [1.0]}, {"worst": [10]}, {"level": 95}):
         with raises(InvalidDataError):
             good.distribution("ndcg@10", **wrong)
-    for wrong in (("good", "ndcg@10"), (good, "ndcg@10", -0.1)):
+    for wrong in ((1.0, "ndcg@10"), (good, "ndcg@10", -0.1)):
         with raises(InvalidDataError):
             good.losers(*wrong)
 

@@ -211,8 +211,8 @@ def test_scores_that_are_small_and_exact_keep_their_order():
     "change",
     [
         {"model": (np.ones((9, 5)), np.ones((40, 6)))},
-        {"seen": sparse.csr_matrix((8, 40))},
-        {"seen": sparse.csr_matrix((9, 39))},
+        {"train": sparse.csr_matrix((8, 40))},
+        {"train": sparse.csr_matrix((9, 39))},
         {"candidates": [3, 40]},
         {"candidates": [-1]},
         {"candidates": [0.5]},
@@ -235,7 +235,7 @@ def test_scores_that_are_small_and_exact_keep_their_order():
     ],
 )
 def test_refuses_inputs(plain, change):
-    given = {"model": (plain.users, plain.items), "held_out": plain.held_out, "seen": plain.seen}
+    given = {"model": (plain.users, plain.items), "held_out": plain.held_out, "train": plain.seen}
     with raises(SparseEvalError):
         se.ranks(**given | change)
 
