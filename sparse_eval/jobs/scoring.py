@@ -73,14 +73,20 @@ def parse_monitored(
 
 
 def best_of(
-    rows: Iterable[One], metric: Metric, value_of: Callable[[One], float | None]
+    rows: Iterable[One],
+    metric: Metric,
+    value_of: Callable[[One], float | None],
+    min_delta: float = 0.0,
 ) -> One | None:
-    """Return the row with the best value of a metric, the first of equal ones; None without any."""
+    """Return the row with the best value of a metric, the first of equal ones; None without any.
+
+    Values that are better than the best so far by `min_delta` or less do not count.
+    """
     sign = 1 if metric.definition.higher_is_better else -1
     best, most = None, -math.inf
     for row in rows:
         value = value_of(row)
-        if value is not None and sign * value > most:  # False for NaN
+        if value is not None and sign * value > most + min_delta:  # False for NaN
             best, most = row, sign * value
     return best
 

@@ -886,22 +886,16 @@ class EvaluationCallback:
             if expected is not None:
                 check_size(role, size, expected)
 
-    def _best(self) -> dict[str, float] | None:
+    def _best(self, min_delta: float = 0.0) -> dict[str, float] | None:
         """Return the evaluation with the best monitored value, the first of several."""
-        return best_of(self._training.rows, self.monitor, lambda row: row[self.monitored])
+        rows = self._training.rows
+        return best_of(rows, self.monitor, lambda row: row[self.monitored], min_delta)
 
     def _is_over(self) -> bool:
-        """Return whether none of the last evaluations, as many as `patience`, is better."""
-        if self._patience is None or self._best() is None:
+        """Return whether none of the last evaluations, as many as `patience`, is the best."""
+        if self._patience is None or (best := self._best(self._min_delta)) is None:
             return False
-        sign = 1 if self.monitor.definition.higher_is_better else -1
-        best, since = -math.inf, 0
-        for row in self._training.rows:
-            value = sign * row[self.monitored]
-            since += 1
-            if value > best + self._min_delta:
-                best, since = value, 0
-        return since >= self._patience
+        return best not in self._training.rows[-self._patience :]
 
 
 @dataclass(slots=True)
