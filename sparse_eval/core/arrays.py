@@ -36,6 +36,38 @@ def is_array(values: object) -> bool:
     return is_readable and not is_frame(values)
 
 
+def of_arrow(column: Any) -> AnyArray:
+    """Return a column of Arrow as an array that cannot be written.
+
+    Arrow's own `to_numpy` imports pandas, which takes longer than to evaluate a small input. So it
+    is left to columns with nulls, and to those that hold neither numbers nor booleans.
+    """
+    from pyarrow import types
+
+    chunks, kind = getattr(column, "chunks", [column]), column.type
+    if types.is_boolean(kind) and not column.null_count:
+        return of_arrow(column.cast("uint8")).view(bool)
+    is_number = types.is_integer(kind) or types.is_floating(kind)
+    if not is_number or column.null_count or not chunks:
+        array: AnyArray = np.asarray(column)
+    elif len(chunks) == 1:
+        array = np.from_dlpack(chunks[0])
+    else:
+        array = np.concatenate([np.from_dlpack(chunk) for chunk in chunks])
+    array.flags.writeable = False
+    return array
+
+
+def to_arrow(array: AnyArray) -> Any:
+    """Return an array of numbers as one of Arrow; `pyarrow.array` would import pandas."""
+    import pyarrow as pa
+
+    array = np.ascontiguousarray(array)
+    return pa.Array.from_buffers(
+        pa.from_numpy_dtype(array.dtype), len(array), [None, pa.py_buffer(array)]
+    )
+
+
 def as_array(values: object, name: str, expected: str) -> AnyArray:
     """Return `values` as a plain NumPy array, without a copy if the memory can be shared.
 

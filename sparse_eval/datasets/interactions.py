@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-import pandas as pd
 
 from ..core.arguments import check_choice, check_number, check_whole
 from ..core.csr import coordinates, sort_pairs, summed_csr
@@ -25,6 +24,7 @@ from .times import Clock
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
+    import pandas as pd
     from numpy.typing import NDArray
 
     from ..core.types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items
@@ -373,6 +373,8 @@ class Interactions:
 
         Timestamps are whole numbers, and `UNDATED` stays what it is.
         """
+        import pandas as pd
+
         frame = pd.DataFrame(
             {
                 "user": self.users.index.take(self.user_codes),

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 
 from ..core import elementary
@@ -374,6 +373,8 @@ def _numbered(
                 )
             return numbers, None
         words = numbers
+    import pandas as pd
+
     codes, unique = pd.factorize(words)
     places, union = labels.union(Axis.unchecked(unique))
     if (places >= len(labels)).all():

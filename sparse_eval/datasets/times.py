@@ -8,7 +8,6 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 from pyarrow import ArrowInvalid
 
 from ..core.arguments import check_whole
@@ -112,6 +111,8 @@ class Clock:
             If it is not a duration, or if it is a whole number and the timestamps are dates. A 7
             would then count nanoseconds, which nobody intends.
         """
+        import pandas as pd
+
         if _is_whole(value) and (self.unit != "ns" or value == least == 0):
             return check_whole(name, value, least)
         examples = "'7D', '12h' or datetime.timedelta(days=7)"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from ..core.arrays import as_array, describe, is_frame
+from ..core.arrays import as_array, describe, is_frame, of_arrow, to_arrow
 from ..core.csr import gather
 from ..core.hashing import hash_labels
 from ..errors import InvalidDataError
@@ -126,6 +126,11 @@ class Axis:
         """The dtype of the labels as an array; object for text."""
         return self._values.dtype if isinstance(self._values, np.ndarray) else np.dtype(object)
 
+    @property
+    def _column(self) -> Any:
+        """The labels as an array of Arrow."""
+        return self._values if self.is_text else to_arrow(self._values)
+
     @cached_property
     def index(self) -> pd.Index[Any]:
         """The labels as an index of pandas."""
@@ -192,7 +197,8 @@ class Axis:
 
     def take(self, rows: AnyArray) -> Axis:
         """Return the labels of some rows, which are distinct."""
-        values = self._values.take(np.asarray(rows))
+        rows = np.asarray(rows)
+        values = self._values.take(to_arrow(rows) if self.is_text else rows)
         return Axis(values, by_id=self.by_id, written=self.written)
 
     def marked(self, by_id: bool) -> Axis:
@@ -209,7 +215,7 @@ class Axis:
             return self
         import pyarrow as pa
 
-        return Axis(pa.array(self.to_numpy()).cast(pa.large_string()), by_id=self.by_id)
+        return Axis(self._column.cast(pa.large_string()), by_id=self.by_id)
 
     def equals(self, other: Any) -> bool:
         """Return whether another has the same labels in the same order."""
@@ -229,13 +235,13 @@ class Axis:
             return np.arange(len(self))
         if self.is_text != other.is_text or not len(self):
             return np.full(len(other), -1, np.int64)
-        import pyarrow as pa
         import pyarrow.compute as pc
 
         # Not by the index of pandas, which threads may not build at the same time.
-        found = pc.index_in(pa.array(other._values), value_set=pa.array(self._values))
-        positions: AnyArray = found.fill_null(-1).to_numpy(zero_copy_only=False)
-        return positions.astype(np.int64)
+        found = pc.index_in(other._column, value_set=self._column)
+        positions = np.full(len(found), -1, np.int64)
+        positions[of_arrow(found.is_valid())] = of_arrow(found.drop_null())
+        return positions
 
     get_indexer = locate
 
@@ -292,8 +298,7 @@ class Axis:
         import pyarrow.compute as pc
 
         texts = self._values
-        blank = pc.or_(pc.utf8_is_space(texts), pc.equal(pc.binary_length(texts), 0))
-        return np.asarray(blank.to_numpy(zero_copy_only=False))
+        return of_arrow(pc.utf8_is_space(texts)) | (of_arrow(pc.binary_length(texts)) == 0)
 
     @cached_property
     def hashes(self) -> Hashes:
@@ -362,7 +367,7 @@ def encode(
         if len(encoded) > 1:
             encoded = pa.chunked_array(encoded).unify_dictionaries().chunks
         distinct = encoded[0].dictionary
-        codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded])
+        codes = np.concatenate([of_arrow(chunk.indices) for chunk in encoded])
         used = np.bincount(codes, minlength=len(distinct)) > 0
         found = Axis(_of_arrow(distinct))
     if given is not None:
@@ -381,11 +386,9 @@ def encode(
 
 def union_of(axes: Sequence[Axis]) -> tuple[list[Items], Axis]:
     """Return the positions of each axis's labels in the sorted union of all, and the union."""
-    import pyarrow as pa
-
     if all(axis.are_numbers for axis in axes):
         return [axis.to_numpy().astype(np.int32) for axis in axes], max(axes, key=len)
-    codes, union = encode([pa.array(axis._values) for axis in axes])
+    codes, union = encode([axis._column for axis in axes])
     union.by_id, union.written = axes[0].by_id, all(axis.written for axis in axes)
     return codes, union
 
@@ -403,7 +406,7 @@ def _by_table(chunks: Sequence[Any]) -> tuple[Items, Axis] | None:
     if not n_rows or not is_signed:
         return None
     places = np.empty(n_rows, np.int64)
-    np.concatenate([chunk.to_numpy() for chunk in chunks if len(chunk)], out=places)
+    np.concatenate([of_arrow(chunk) for chunk in chunks if len(chunk)], out=places)
     least, most = int(places.min()), int(places.max())
     if most - least >= 2**63:
         return None
@@ -430,7 +433,7 @@ def order_of(axis: Axis) -> NDArray[np.intp]:
         return np.argsort(axis.to_numpy(), kind="stable")
     import pyarrow.compute as pc
 
-    order: NDArray[np.intp] = pc.sort_indices(axis._values).to_numpy().astype(np.intp)
+    order: NDArray[np.intp] = of_arrow(pc.sort_indices(axis._values)).astype(np.intp)
     return order
 
 
@@ -449,7 +452,7 @@ def _of_arrow(labels: Any) -> Any:
     """Return an Arrow array in the form that an `Axis` keeps."""
     from pyarrow import types
 
-    return labels.to_numpy() if types.is_integer(labels.type) else labels
+    return of_arrow(labels) if types.is_integer(labels.type) else labels
 
 
 def _checked(labels: Any, name: str) -> Axis:
@@ -500,4 +503,4 @@ def as_labels(labels: Any, name: str = "labels") -> Any:
         labels = _plain(as_ids(labels, name, "pandas.Index(labels).astype(str)"))
     except InvalidDataError as error:
         raise InvalidDataError(str(error), argument=name) from None
-    return labels if is_text(labels.type) else labels.to_numpy().copy()
+    return labels if is_text(labels.type) else of_arrow(labels).copy()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from ..core.arrays import check_exact
+from ..core.arrays import check_exact, of_arrow
 from ..core.csr import MAX_ITEMS
 from ..errors import InvalidDataError
 
@@ -45,7 +45,7 @@ def at(column: Any, row: int) -> object:
 
 def is_missing(column: Any) -> Booleans:
     """Return a mask of the cells that are null or NaN."""
-    return np.asarray(column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
+    return of_arrow(column.is_null(nan_is_null=True))
 
 
 def codes_of(column: Any) -> tuple[Integers, list[Any]]:
@@ -174,7 +174,7 @@ def as_ids(column: Any, what: str, remedy: str) -> Any:
     if is_number(dtype) and not types.is_boolean(dtype):
         column = decoded(column)
         if types.is_floating(dtype):
-            largest = np.abs(column.to_numpy(zero_copy_only=False)).max(initial=0)
+            largest = np.abs(of_arrow(column)).max(initial=0)
             if largest >= _exact_below(dtype):
                 raise InvalidDataError(
                     f"{what} holds ids as {name_of_type(dtype)}, and {largest:.0f} is so large "
@@ -207,7 +207,7 @@ def numbers_of(column: Any, name: Hashable, expected: str, first: int = 0) -> Fl
     if types.is_integer(column.type) or types.is_decimal(column.type):
         column = column.cast(pa.float64(), safe=False)  # to the nearest, as NumPy does
     column = _cast(column, pa.float64(), name, expected, first)
-    return np.array(column.to_numpy(zero_copy_only=False), np.float64)
+    return np.array(of_arrow(column), np.float64)
 
 
 def gains_of(column: Any, name: Hashable, first: int) -> Floats:
@@ -223,7 +223,7 @@ def orders_of(column: Any, name: Hashable, first: int, *, ranks: bool) -> AnyArr
     from pyarrow import types
 
     if ranks and types.is_integer(column.type) and not column.null_count:
-        whole: AnyArray = column.to_numpy()
+        whole = of_arrow(column)
         if whole.min(initial=1) >= 1 and whole.max(initial=1) <= MAX_ITEMS:
             return whole
     expected = "a whole number of at least 1" if ranks else "a finite number"
@@ -234,7 +234,7 @@ def orders_of(column: Any, name: Hashable, first: int, *, ranks: bool) -> AnyArr
         expected += " (add 1 if ranks begin at 0)" if (values == 0).any() else ""
     _check(valid, column, name, expected, first)
     if not ranks and str(column.type) in ("int64", "uint64"):
-        check_exact(column.to_numpy(zero_copy_only=False))
+        check_exact(of_arrow(column))
     return values
 
 
@@ -264,7 +264,7 @@ class Times:
         if dates is None:
             kind, times = "whole numbers", self._numbers(column, first)
         else:
-            kind, times = kind_of_type(dates.type), np.array(dates.cast("int64").to_numpy())
+            kind, times = kind_of_type(dates.type), np.array(of_arrow(dates.cast("int64")))
         if self.kind not in ("", kind):
             message = f"expected {self.kind} as before, found {at(column, 0)}"
             if "whole numbers" not in (kind, self.kind):
@@ -315,7 +315,7 @@ class Times:
                 column=self.name,
             )
         if types.is_floating(column.type):
-            numbers = column.to_numpy(zero_copy_only=False).astype(np.float64)
+            numbers = of_arrow(column).astype(np.float64)
             remedy = "for seconds with fractions, pass whole milliseconds: (1000 * t).round()"
             is_whole = np.floor(numbers) == numbers
             _check(is_whole, column, self.name, f"{_TIME} ({remedy})", first)
@@ -328,7 +328,7 @@ class Times:
             times: Integers = numbers.astype(np.int64)
         else:
             whole = _cast(column, pa.int64(), self.name, _TIME, first)
-            times = np.array(whole.to_numpy(zero_copy_only=False), np.int64)
+            times = np.array(of_arrow(whole), np.int64)
         for unit in map(unit_of, (times.min(), times.max())):
             self._unit = self._unit or unit
             if unit not in (None, self._unit):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.arrays import of_arrow, to_arrow
 from ..core.threads import for_each
 from ..errors import InvalidDataError
 from .axes import Axis, encode
@@ -207,15 +208,15 @@ def _one_item_per_row(batch: Batch, *, ranked: bool) -> Batch:
             f"{' and '.join(lists)} are lists, but not of one length in each row; expected a list "
             "of items, and for each item one number or none"
         )
-    counts = sizes[0].to_numpy(zero_copy_only=False)
-    rows = pa.array(np.repeat(np.arange(len(counts)), counts))
+    counts = of_arrow(sizes[0])
+    rows = to_arrow(np.repeat(np.arange(len(counts)), counts))
     result = {
         role: pc.list_flatten(column) if role in lists else column.take(rows)
         for role, column in batch.items()
     }
     if ranked:
         ends = np.cumsum(counts)
-        result["rank"] = pa.array(np.arange(1, len(rows) + 1) - np.repeat(ends - counts, counts))
+        result["rank"] = to_arrow(np.arange(1, len(rows) + 1) - np.repeat(ends - counts, counts))
     return result
 
 

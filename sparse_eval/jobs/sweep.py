@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from ..core.arguments import check_flag, show_spelling
 from ..core.atomic_files import as_path, replacing
@@ -53,6 +52,8 @@ from .scoring import Scoring, best_of, parse_monitored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    import pandas as pd
 
     from ..core.types import JSONValue, PathLike
     from ..datasets.split.parts import CandidatesLike, TrainLike
@@ -385,6 +386,8 @@ class SweepTable:
 
     def frame(self) -> pd.DataFrame:
         """Return the table: the files, and other scored checkpoints that still exist."""
+        import pandas as pd
+
         rows = [
             self.ledger.rows[slot] | {"file": file, "best": False}
             for slot, file in self._listed.items()

@@ -31,6 +31,7 @@ import numba
 from llvmlite.binding import get_host_cpu_name
 from numba import config
 from numba.core.compiler import CompileResult
+from numba.core.runtime import rtsys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,7 +133,6 @@ class KernelCache:
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         """Return the compiled kernel for a signature, or None if numba must compile it."""
-        context.refresh()
         name, key = self._file(signature, context.codegen())
         for folder in self.folders:
             try:
@@ -142,6 +142,8 @@ class KernelCache:
             if sha256(content[_DIGEST:]).digest() == content[:_DIGEST]:
                 kept, data = pickle.loads(content[_DIGEST:])  # noqa: S301 - this class wrote it
                 if kept == key:
+                    # numba imports here all that it can compile, which takes half a second.
+                    rtsys.initialize(context)
                     return CompileResult._rebuild(context, *data)  # as numba's own cache does
         _waiting.begin()
         return None
