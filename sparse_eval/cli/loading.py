@@ -379,7 +379,6 @@ class Tables:
 
     def gains(self, path: Path) -> Any:
         """Return the validation data of `evaluate`."""
-        from ..datasets.split import Holdout
         from ..inputs.npy import read_sparse
         from ..inputs.paths import open_side, read_truth
         from ..inputs.relevance import Relevance
@@ -387,6 +386,8 @@ class Tables:
 
         truth: Any = path
         if is_split(path):
+            from ..datasets.split.holdout import Holdout
+
             truth = Holdout.load(path).validation
         elif self.trec:
             truth = read_qrels(path)
@@ -406,11 +407,12 @@ class Tables:
 
     def train(self, path: Path | None, *, values: bool = True) -> Any:
         """Return the training data of `evaluate`, or without `values` the candidates."""
-        from ..datasets.split import Holdout
         from ..inputs.paths import open_side
         from ..inputs.relevance import Relevance
 
         if path is not None and is_split(path):
+            from ..datasets.split.holdout import Holdout
+
             return Holdout.load(path).seen
         if path is None or not kind_of(path).is_table:
             return path

@@ -317,10 +317,13 @@ def _harmless(cell: Any) -> Any:
 
 def _show_all(context: typer.Context, wanted: bool) -> None:
     if wanted:
-        for parameter in context.command.params:
-            if isinstance(parameter, TyperOption):
-                parameter.hidden = False
+        options = [one for one in context.command.params if isinstance(one, TyperOption)]
+        hidden = [one for one in options if one.hidden]
+        for one in hidden:
+            one.hidden = False
         echo(context.get_help())
+        for one in hidden:  # the command is kept for the next call
+            one.hidden = True
         raise typer.Exit
 
 

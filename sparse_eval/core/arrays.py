@@ -71,6 +71,10 @@ def to_arrow(array: AnyArray) -> Any:
 def as_array(values: object, name: str, expected: str) -> AnyArray:
     """Return `values` as a plain NumPy array, without a copy if the memory can be shared.
 
+    Raises `InvalidDataError` if the values are masked, sparse, a frame or not an array at all, or
+    if rows have different lengths. Also if NumPy cannot read a tensor: it requires grad, is on a
+    GPU, or has a dtype unknown to NumPy.
+
     Parameters
     ----------
     values : array_like
@@ -79,13 +83,6 @@ def as_array(values: object, name: str, expected: str) -> AnyArray:
         How error messages refer to the values.
     expected : str
         The expected input, for error messages.
-
-    Raises
-    ------
-    InvalidDataError
-        If the values are masked, sparse, a frame or not an array at all, or if rows have different
-        lengths. Also if NumPy cannot read a tensor: it requires grad, is on a GPU, or has a dtype
-        unknown to NumPy.
     """
     if isinstance(values, np.ma.MaskedArray):  # numpy.asarray would uncover the masked values
         raise InvalidDataError(

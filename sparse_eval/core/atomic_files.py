@@ -75,10 +75,7 @@ def replacing(path: PathLike) -> Iterator[Path]:
 
     The temporary file is removed on any error or interruption.
 
-    Raises
-    ------
-    OutputError
-        If the file cannot be written or moved.
+    Raises `OutputError` if the file cannot be written or moved.
 
     Examples
     --------
@@ -262,10 +259,7 @@ def locked(file: BinaryIO) -> Iterator[None]:
 def locked_folder(folder: Path) -> Iterator[None]:
     """Lock an existing folder against other processes by a file in it, if the system can.
 
-    Raises
-    ------
-    OutputError
-        If another process holds the lock.
+    Raises `OutputError` if another process holds the lock.
     """
     from filelock import FileLock, Timeout
 

@@ -39,6 +39,9 @@ _GATHERED = 2**18
 def canonical_csr(matrix: object, name: str, *, sum_duplicates: bool) -> sparse.csr_matrix:
     """Return `matrix` as a checked CSR with sorted, distinct columns in each row.
 
+    Raises `InvalidDataError` if `matrix` is not a sparse matrix of real numbers with two
+    dimensions, or is damaged.
+
     Parameters
     ----------
     matrix : scipy sparse matrix or array, or LabelledMatrix
@@ -47,11 +50,6 @@ def canonical_csr(matrix: object, name: str, *, sum_duplicates: bool) -> sparse.
         How error messages refer to the matrix.
     sum_duplicates : bool
         Whether entries stored twice are summed. Otherwise they raise an error.
-
-    Raises
-    ------
-    InvalidDataError
-        If `matrix` is not a sparse matrix of real numbers with two dimensions, or is damaged.
     """
     checked = _check_matrix(matrix, name)
     if checked.shape[1] > MAX_ITEMS:
@@ -209,10 +207,7 @@ def summed_csr(
     The duplicates of a pair are added in ascending order of their values, so that the sums do not
     depend on the order of the input.
 
-    Raises
-    ------
-    InvalidDataError
-        If a sum overflows float64.
+    Raises `InvalidDataError` if a sum overflows float64.
     """
     bounds, columns, values, starts, _ = sorted_entries(rows, columns, values, shape)
     return sorted_csr(bounds, columns, values, shape, starts)
@@ -250,23 +245,19 @@ def sorted_csr(
 ) -> CSRMatrix:
     """Build a float64 CSR from entries that are sorted by pair, and within a pair by value.
 
+    Raises `InvalidDataError` if a sum overflows float64.
+
     Parameters
     ----------
     bounds : ndarray of int, shape (n_rows + 1,)
         Where the entries of each row start and end.
     columns, values : ndarray, shape (n,)
         The entries.
-    shape : tuple of int
     starts : ndarray of int64, shape (n_pairs,), optional
         Where the entries of each distinct pair start. The entries of a pair are summed. By default
         each entry is a pair.
     chosen : ndarray of bool, shape (n,), optional
         Which entries to take; by default all.
-
-    Raises
-    ------
-    InvalidDataError
-        If a sum overflows float64.
     """
     if starts is None or len(starts) == len(values):
         starts = np.empty(0, np.int64)
@@ -306,11 +297,8 @@ def coordinates(matrix: object) -> tuple[Items, Items, Floats, tuple[int, int]]:
 
     Explicit zeros and duplicates are kept. `matrix` is not modified.
 
-    Raises
-    ------
-    InvalidDataError
-        If `matrix` is not a sparse matrix of real numbers with two dimensions, is damaged, is too
-        large, or holds a negative or non-finite value.
+    Raises `InvalidDataError` if `matrix` is not a sparse matrix of real numbers with two
+    dimensions, is damaged, is too large, or holds a negative or non-finite value.
     """
     checked = _checked_copy(_check_matrix(matrix, "the matrix"), "the matrix")
     if max(checked.shape) > MAX_ITEMS:
@@ -530,8 +518,6 @@ def find_fault(
     check : callable
         Called as ``check(first, last, *arguments, fault)`` for each block of rows. Writes (kind,
         row, entry) to `fault` if it finds a fault; kind 0 is none.
-    n_rows : int
-    *arguments
 
     Returns
     -------

@@ -96,8 +96,6 @@ def text_table(
 
     Parameters
     ----------
-    rows : sequence of sequence of str
-    headings : sequence of str
     aligned : sequence of {"left", "right", "decimal"}
         How each column is aligned.
     style : {"simple", "pipe", "html", "latex_raw"}
@@ -179,10 +177,9 @@ def plain(value: object) -> JSONValue:
 
     NumPy's numbers become Python's; NaN, infinity and `pandas.NA` become None.
     """
-    import pandas as pd
-
     if isinstance(value, np.generic):
         value = value.item()
-    if value is pd.NA or (isinstance(value, float) and not math.isfinite(value)):
+    is_missing = type(value).__name__ == "NAType"  # pandas may not be imported
+    if is_missing or (isinstance(value, float) and not math.isfinite(value)):
         return None
     return value if value is None or isinstance(value, str | bool | int | float) else str(value)

@@ -132,7 +132,6 @@ def uniforms(keys: Hashes, counts: Integers, seed: int) -> Floats:
         A hash of each user.
     counts : ndarray of int64, shape (n_users,)
         The number of numbers that each user gets.
-    seed : int
 
     Returns
     -------

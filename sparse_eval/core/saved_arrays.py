@@ -44,11 +44,8 @@ def map_array(path: Path) -> AnyArray:
 def read_arrays(stream: BinaryIO) -> dict[str, AnyArray]:
     """Return the arrays of an ``.npz`` file by their names.
 
-    Raises
-    ------
-    UnreadableError
-        If the stream is not an ``.npz`` file, is damaged, or would take much more memory than its
-        size.
+    Raises `UnreadableError` if the stream is not an ``.npz`` file, is damaged, or would take much
+    more memory than its size.
     """
     with _reading():
         _check_size(stream)
@@ -62,10 +59,7 @@ def read_arrays(stream: BinaryIO) -> dict[str, AnyArray]:
 def read_sparse(stream: BinaryIO) -> Any:
     """Return a matrix saved by `scipy.sparse.save_npz`.
 
-    Raises
-    ------
-    UnreadableError
-        As from `read_arrays`, or if the arrays are not a sparse matrix.
+    Raises `UnreadableError` as from `read_arrays`, or if the arrays are not a sparse matrix.
     """
     with _reading():
         _check_size(stream)

@@ -75,7 +75,6 @@ def available_cores(environment: Mapping[str, str], root: Path) -> int:
 
     Parameters
     ----------
-    environment : mapping of str to str
     root : Path
         The root of the file system with ``sys``.
     """
@@ -122,8 +121,6 @@ def for_blocks(
 
     Parameters
     ----------
-    work : callable
-    total : int
     num_threads : int, optional
         By default one per core that `available_cores` counts.
     block : int, optional

@@ -598,10 +598,7 @@ def with_common_labels(*parts: Interactions) -> list[Interactions]:
     Whole numbers from text files become text if another part has text. Parts without labels are
     matched by row and column, and smaller ones are padded.
 
-    Raises
-    ------
-    InvalidDataError
-        If ids are text in one part and numbers in another.
+    Raises `InvalidDataError` if ids are text in one part and numbers in another.
     """
     if len({part.recognized.get("user") == "line number" for part in parts}) > 1:
         raise InvalidDataError(
@@ -642,10 +639,7 @@ def _used(codes: NDArray[np.int32], labels: Axis) -> tuple[NDArray[np.int32], Ax
 def label_array(name: str, labels: Axis) -> AnyArray:
     """Return labels as an array that NumPy stores without pickle.
 
-    Raises
-    ------
-    InvalidDataError
-        If a text ends with a null character, which NumPy drops.
+    Raises `InvalidDataError` if a text ends with a null character, which NumPy drops.
     """
     if labels.is_integer:
         return labels.to_numpy()

@@ -57,6 +57,8 @@ class Clock:
     ) -> Clock:
         """Return the clock of timestamps, whose unit must be known if dates are among `given`.
 
+        Raises `InvalidDataError` if a date or duration is given, and the unit is not known.
+
         Parameters
         ----------
         times : ndarray of int64
@@ -66,11 +68,6 @@ class Clock:
             them are dates from 1995 to 2032 in one unit.
         given : iterable of (str, object)
             Names and values of the options with times and durations, None if not given.
-
-        Raises
-        ------
-        InvalidDataError
-            If a date or duration is given, and the unit is not known.
         """
         dated = (str, date, timedelta, np.datetime64, np.timedelta64)
         dates = [name for name, value in given if isinstance(value, dated)]
@@ -105,11 +102,8 @@ class Clock:
     def duration(self, name: str, value: object, least: int) -> int:
         """Return a length of time in the unit, at least `least`.
 
-        Raises
-        ------
-        InvalidDataError
-            If it is not a duration, or if it is a whole number and the timestamps are dates. A 7
-            would then count nanoseconds, which nobody intends.
+        Raises `InvalidDataError` if it is not a duration, or if it is a whole number and the
+        timestamps are dates. A 7 would then count nanoseconds, which nobody intends.
         """
         import pandas as pd
 

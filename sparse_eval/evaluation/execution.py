@@ -39,10 +39,7 @@ Keep: TypeAlias = Literal["values", "lists", "totals"]
 class Execution:
     """How an evaluation is done; the options of `evaluate`.
 
-    Raises
-    ------
-    InvalidDataError
-        If `memory` is too small or `keep` does not fit the options.
+    Raises `InvalidDataError` if `memory` is too small or `keep` does not fit the options.
     """
 
     keep: Keep = "values"
@@ -90,18 +87,14 @@ def users_per_block(
 ) -> int:
     """Return the number of users per block that stays within the memory limit.
 
+    Raises `InvalidDataError` if the values of all users do not fit into the budget, and are kept.
+
     Parameters
     ----------
-    execution : Execution
     n_entries, n_users, n_metrics : int
         In total.
     fixed : int
         Bytes that are needed for any number of users.
-
-    Raises
-    ------
-    InvalidDataError
-        If the values of all users do not fit into the budget, and are kept.
     """
     n_rows, memory = USERS_PER_BLOCK, execution.memory
     if memory is not None:

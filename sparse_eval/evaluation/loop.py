@@ -99,17 +99,12 @@ def _check_gains(convention: Convention, block: Block) -> None:
 def one_user(request: Request, block: Block, user: Hashable) -> Aligned:
     """Return the list and the relevant items of one user of a block.
 
+    Raises `InvalidDataError` if there is no such user.
+
     Parameters
     ----------
-    request : Request
-    block : Block
     user : hashable
         The label, or the row of the block if users have no labels.
-
-    Raises
-    ------
-    InvalidDataError
-        If there is no such user.
     """
     relevance = block.relevance
     row = row_of_user(user, relevance.users, relevance.shape[0])

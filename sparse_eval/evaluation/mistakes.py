@@ -22,10 +22,8 @@ _ENOUGH = 20
 def warn_of_mistakes(part: Part) -> None:
     """Warn about likely mistakes in the inputs of an evaluation.
 
-    Raises
-    ------
-    InvalidDataError
-        If all relevant items are in the training data, so nothing can be found.
+    Raises `InvalidDataError` if all relevant items are in the training data, so nothing can be
+    found.
     """
     n_users, retrieval = part.n_counted, part.retrieval
     if not n_users:  # a block to be merged with others

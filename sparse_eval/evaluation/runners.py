@@ -57,7 +57,6 @@ class Runner(Protocol):
             It can be pickled, as can all the rest.
         shared : object
             Sent to each worker once, or with each task: it is small.
-        tasks : iterable of (task, tag)
         """
 
 

@@ -94,10 +94,7 @@ class RowsLoader:
     def __call__(self, tables: tuple[pa.Table, pa.Table]) -> Block:
         """Return the block of all users who have rows in either table, in any order.
 
-        Raises
-        ------
-        InvalidDataError
-            If a row cannot be used: user and item are named.
+        Raises `InvalidDataError` if a row cannot be used: user and item are named.
         """
         recs, truth = tables
         columns = self.columns

@@ -84,9 +84,12 @@ def place(
 
     Rows or columns that the other side lacks come last.
 
+    Raises `InvalidDataError` if one side was numbered from ids and the other has none. If the
+    numbers of items may be columns or ids, or exceed the labels. If ids are text on only one side,
+    so none can match.
+
     Parameters
     ----------
-    role : {"users", "items"}
     known, given : Axis or None
         The labels of the other side, and the labels to match with them.
     sizes : tuple of int
@@ -96,12 +99,6 @@ def place(
         What messages call the two.
     may_be_ids : bool
         Whether the numbers of the second side may be ids, see `UserRows.may_be_ids`.
-
-    Raises
-    ------
-    InvalidDataError
-        If one side was numbered from ids and the other has none. If the numbers of items may be
-        columns or ids, or exceed the labels. If ids are text on only one side, so none can match.
     """
     if known is None or given is None:
         labels, numbered, labelled = (given, *names) if known is None else (known, *names[::-1])
@@ -195,10 +192,7 @@ def move(side: Side, users: Place, items: Place) -> Side:
 def match(rankings: Any, relevance: Any) -> tuple[Place, Place]:
     """Return where the users and items of lists (or of a matrix) go in the relevance's order.
 
-    Raises
-    ------
-    InvalidDataError
-        As from `place`, or if the sides look transposed.
+    Raises `InvalidDataError` as from `place`, or if the sides look transposed.
     """
     labels, shape = labels_of(relevance), relevance.shape
     known = Place(None, labels[0], shape[0]), Place(None, labels[1], shape[1])
@@ -218,17 +212,12 @@ def align(
 ) -> tuple[Rankings, Relevance]:
     """Return both sides with the same rows and columns; nothing is cut off.
 
+    Raises `InvalidDataError` if only one side has labels of users, and they are too few.
+
     Parameters
     ----------
-    rankings : Rankings
-    relevance : Relevance
     users, items : Place
         From `match`.
-
-    Raises
-    ------
-    InvalidDataError
-        If only one side has labels of users, and they are too few.
     """
     if users.labels is not None and len(users.labels) != users.size:
         raise InvalidDataError(
@@ -297,11 +286,8 @@ def align_candidates(
     Items that the other input lacks come last; users that it lacks are dropped. Messages call it
     `others`, and the candidates `name`.
 
-    Raises
-    ------
-    InvalidDataError
-        As from `place`; if there are fewer rows than users; or if it is not clear whether items are
-        numbers or ids.
+    Raises `InvalidDataError` as from `place`; if there are fewer rows than users; or if it is not
+    clear whether items are numbers or ids.
     """
     n_users = candidates.shape[0]
     rows, columns = places((users, items), candidates, (others, name))
@@ -378,12 +364,14 @@ def match_split(
 ) -> SplitSides:
     """Match both parts of a split with the users and items of a model: by id if it has ids.
 
+    Raises `InvalidDataError` if a part has ids that cannot be matched, or without ids a different
+    shape from the model. Also as from `rows_of_users`.
+
     Parameters
     ----------
     known : Known, optional
         The model's users and items; without ids they are numbered as in `train`. None for a model
         yet to be trained.
-    train : LabelledMatrix
     relevance : Relevance or None
         None if nothing is held out.
     names : tuple of str
@@ -393,14 +381,6 @@ def match_split(
     chosen : sequence of hashable, optional
         The users whose held-out items `relevance` is reduced to, in the order of the model.
 
-    Both parts may be matrices that stay on disk, which have no ids, if there are neither candidates
-    nor chosen users: only their shapes are compared.
-
-    Raises
-    ------
-    InvalidDataError
-        If a part has ids that cannot be matched, or without ids a different shape from the model.
-        Also as from `rows_of_users`.
     """
     if relevance is None:
         relevance = Relevance.from_csr(sparse.csr_matrix((0, 0)))
@@ -451,10 +431,7 @@ def match_split(
 def match_items(known: Known, train: LabelledMatrix, name: str = "train") -> Any:
     """Return training data of any users with the items of a model, without those unknown to it.
 
-    Raises
-    ------
-    InvalidDataError
-        As `match_split`.
+    Raises `InvalidDataError` as `match_split`.
     """
     nothing = sparse.csr_matrix((0, 0))
     n_items, columns, _ = _match_axis(1, known, train, nothing, (name, "validation"))
@@ -503,10 +480,7 @@ def rows_of_users(users: Any, labels: Axis | None, n_users: int, who_knows: str)
 
     `who_knows` begins the message about a user who is not among them.
 
-    Raises
-    ------
-    InvalidDataError
-        If a user is not among them, or ids are given and the model has none.
+    Raises `InvalidDataError` if a user is not among them, or ids are given and the model has none.
     """
     if users is None:
         return np.arange(n_users)

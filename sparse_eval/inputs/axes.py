@@ -87,10 +87,8 @@ class Axis:
     def of(cls, labels: Any, name: str = "labels", n: int | None = None) -> Axis:
         """Check `n` labels, called `name` in messages.
 
-        Raises
-        ------
-        InvalidDataError
-            If labels are missing, repeated or cannot be hashed, or their number differs.
+        Raises `InvalidDataError` if labels are missing, repeated or cannot be hashed, or their
+        number differs.
         """
         if isinstance(labels, Axis):
             axis = labels
@@ -259,10 +257,7 @@ class Axis:
     def append(self, other: Axis) -> Axis:
         """Return the labels of both; no label of `other` may occur here.
 
-        Raises
-        ------
-        InvalidDataError
-            If only one of them has text.
+        Raises `InvalidDataError` if only one of them has text.
         """
         if not len(other):
             return self
@@ -298,7 +293,10 @@ class Axis:
         import pyarrow.compute as pc
 
         texts = self._values
-        return of_arrow(pc.utf8_is_space(texts)) | (of_arrow(pc.binary_length(texts)) == 0)
+        blank: Booleans = of_arrow(pc.utf8_is_space(texts)) | (
+            of_arrow(pc.binary_length(texts)) == 0
+        )
+        return blank
 
     @cached_property
     def hashes(self) -> Hashes:
@@ -458,8 +456,12 @@ def _of_arrow(labels: Any) -> Any:
 def _checked(labels: Any, name: str) -> Axis:
     """Return an axis of labels that are distinct and none of them missing."""
     axis = Axis(as_labels(labels, name))
-    index = axis.index
-    if not index.is_unique:
+    import pyarrow.compute as pc
+
+    values: Any = axis._values
+    n_distinct = pc.count_distinct(values).as_py() if axis.is_text else len(np.unique(values))
+    if n_distinct < len(axis):
+        index = axis.index
         repeated = index[index.duplicated()].tolist()[0]
         raise InvalidDataError(
             f"{name}: the label {repeated!r} occurs twice; each may occur only once", argument=name
@@ -470,16 +472,16 @@ def _checked(labels: Any, name: str) -> Axis:
 def as_labels(labels: Any, name: str = "labels") -> Any:
     """Return labels as an `Axis` keeps them: Arrow text, or int64.
 
-    Raises
-    ------
-    InvalidDataError
-        If they are neither text nor whole numbers of 64 bits.
+    Raises `InvalidDataError` if they are neither text nor whole numbers of 64 bits.
     """
     import pyarrow as pa
     from pyarrow import types
 
     if isinstance(labels, range):
         return np.arange(labels.start, labels.stop, labels.step)
+    is_plain = type(labels) is np.ndarray and labels.ndim == 1 and labels.dtype.kind in "iu"
+    if is_plain and np.can_cast(labels.dtype, np.int64):
+        return labels.astype(np.int64)
     try:
         if not isinstance(labels, pa.Array | pa.ChunkedArray):
             labels = labels if hasattr(labels, "dtype") else list(labels)

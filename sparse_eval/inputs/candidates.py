@@ -152,14 +152,7 @@ class Candidates(UserRows):
 def as_candidates(given: Any) -> Candidates:
     """Return any form of candidates as `Candidates`, in their own order and with their labels.
 
-    Parameters
-    ----------
-    given : Candidates, sparse matrix, Relevance, frame, path, mapping, flat array_like or Index
-
-    Raises
-    ------
-    InvalidDataError
-        If they are something else.
+    Raises `InvalidDataError` if they are something else.
     """
     if isinstance(given, Candidates):
         return given
@@ -177,14 +170,7 @@ def as_candidates(given: Any) -> Candidates:
 def for_all_users(given: Any, name: str = "candidates", expected: str = _EXPECTED) -> Candidates:
     """Return the same items for all users: ids, or column numbers.
 
-    Parameters
-    ----------
-    given : pandas.Index of ids, array_like of text, or array_like of int
-
-    Raises
-    ------
-    InvalidDataError
-        If they are something else, or negative.
+    Raises `InvalidDataError` if they are something else, or negative.
     """
     if hasattr(given, "get_indexer"):  # a pandas.Index, of ids
         return _ids_for_all(given if isinstance(given, Axis) else given.unique())
@@ -237,10 +223,7 @@ def is_sampled(kind: str) -> bool:
 def condense(rankings: Rankings, relevance: Relevance) -> Rankings:
     """Return lists without unjudged items; the others move up.
 
-    Raises
-    ------
-    InvalidDataError
-        If a list ends in the middle of a group of tied items.
+    Raises `InvalidDataError` if a list ends in the middle of a group of tied items.
 
     References
     ----------

@@ -158,11 +158,8 @@ def _exact_below(dtype: Any) -> int:
 def as_ids(column: Any, what: str, remedy: str) -> Any:
     """Return ids as text or whole numbers, or as dictionaries of these.
 
-    Raises
-    ------
-    InvalidDataError
-        If they are neither text nor exactly whole numbers of 64 bits. `what` names them, `remedy`
-        is the call that converts them.
+    Raises `InvalidDataError` if they are neither text nor exactly whole numbers of 64 bits. `what`
+    names them, `remedy` is the call that converts them.
     """
     import pyarrow as pa
     from pyarrow import types
@@ -193,10 +190,7 @@ def as_ids(column: Any, what: str, remedy: str) -> Any:
 def numbers_of(column: Any, name: Hashable, expected: str, first: int = 0) -> Floats:
     """Return a column of numbers, booleans or text of numbers as float64, with NaN for nulls.
 
-    Raises
-    ------
-    InvalidDataError
-        If it holds something else, or text that is no number.
+    Raises `InvalidDataError` if it holds something else, or text that is no number.
     """
     import pyarrow as pa
     from pyarrow import types
@@ -357,10 +351,7 @@ def unit_of(time: Any) -> TimeUnit | None:
 def nanoseconds(text: str) -> int:
     """Return the time in an ISO 8601 text as nanoseconds since 1970; UTC without a time zone.
 
-    Raises
-    ------
-    pyarrow.ArrowInvalid
-        If it is no such text.
+    Raises `pyarrow.ArrowInvalid` if it is no such text.
     """
     import pyarrow as pa
 

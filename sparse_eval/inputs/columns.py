@@ -131,6 +131,10 @@ def choose_columns(
 ) -> TableColumns:
     """Return the column of each role.
 
+    Raises `InvalidDataError` if a column is missing or its name is not unique. If several columns
+    have a usual name of one role, or two roles have the same column. If a column could be the value
+    but has no usual name.
+
     Parameters
     ----------
     names : sequence of hashable
@@ -146,13 +150,6 @@ def choose_columns(
         ranks. If items are lists, neither a rank nor a score is needed.
     event : hashable, optional
         A column with types of events, which replace values.
-
-    Raises
-    ------
-    InvalidDataError
-        If a column is missing or its name is not unique. If several columns have a usual name of
-        one role, or two roles have the same column. If a column could be the value but has no usual
-        name.
     """
     names = list(names)
     for role, name in {**given, "event": event}.items():

@@ -69,10 +69,7 @@ class Data:
 
         Unless `whole`, matrices are not read but only compared by their shapes.
 
-        Raises
-        ------
-        InvalidDataError
-            As from `match`, `align` and `SideData.of`.
+        Raises `InvalidDataError` as from `match`, `align` and `SideData.of`.
         """
         if whole:
             rankings, relevance = _checked(rankings, relevance)
@@ -105,10 +102,8 @@ class Data:
     def checked(self) -> Data:
         """Return the same data with matrices that are checked, as lists and relevance.
 
-        Raises
-        ------
-        InvalidDataError
-            As from `Rankings.from_positions`, `Relevance.from_csr` and `training_csr`.
+        Raises `InvalidDataError` as from `Rankings.from_positions`, `Relevance.from_csr` and
+        `training_csr`.
         """
         rankings, relevance, train = self.rankings, self.relevance, self.train
         if not self.is_read:
@@ -187,6 +182,9 @@ class SideData:
     ) -> SideData:
         """Check the inputs and align them with lists and relevance.
 
+        Raises `InvalidDataError` if an input is not valid, does not cover the items, or is numbered
+        instead of having ids.
+
         Parameters
         ----------
         users, items : Place
@@ -195,12 +193,6 @@ class SideData:
             As in `evaluate`; files and frames are opened already.
         item_groups, item_vectors, propensity
             As in `ItemData`.
-
-        Raises
-        ------
-        InvalidDataError
-            If an input is not valid, does not cover the items, or is numbered instead of having
-            ids.
         """
         matrix = None
         if train is not None:

@@ -92,9 +92,11 @@ def read_rows(
     A row with a list of items becomes one row for each item. Without scores, the position in the
     list is the rank.
 
+    Raises `InvalidDataError, InvalidFileError` if there is no row, or a row has a missing or
+    unknown id or event, or an invalid number or time. The first such row, from 0 on, is named.
+
     Parameters
     ----------
-    table : InputTable
     columns : TableColumns
         Of users, items, one of values, gains, ranks and scores, times, and events.
     users, items : Axis, optional
@@ -105,12 +107,6 @@ def read_rows(
         The types of events to keep, compared as text.
     gains : mapping, optional
         The gain of each type of event.
-
-    Raises
-    ------
-    InvalidDataError, InvalidFileError
-        If there is no row, or a row has a missing or unknown id or event, or an invalid number or
-        time. The first such row, from 0 on, is named.
     """
     names = columns.names
     fields = [Field(role, name, _KINDS[role]) for role, name in names.items()]

@@ -215,16 +215,12 @@ def _names(fields: Sequence[Field]) -> list[str]:
 def open_parquet(file: File, coded: Collection[Hashable] = ()) -> Any:
     """Open a file as a `pyarrow.parquet.ParquetFile` that verifies checksums.
 
+    Raises `OSError, pyarrow.ArrowException` if it is not a Parquet file.
+
     Parameters
     ----------
-    file : File
     coded : collection of str, optional
         Text columns that are read as codes, with each distinct text stored once.
-
-    Raises
-    ------
-    OSError, pyarrow.ArrowException
-        If it is not a Parquet file.
     """
     from pyarrow import parquet
 
@@ -342,6 +338,8 @@ class JsonPart(TablePart):
 class CsvOptions:
     """How delimited text is read.
 
+    Raises `InvalidDataError` if an option is not valid.
+
     Attributes
     ----------
     sep : str or None
@@ -354,11 +352,6 @@ class CsvOptions:
         Whether a line with another number of fields raises an error or is skipped.
     quoted : bool
         Whether quotes enclose fields. If not, `sep` may have two characters.
-
-    Raises
-    ------
-    InvalidDataError
-        If an option is not valid.
     """
 
     sep: str | None = None

@@ -168,10 +168,8 @@ def _find_remote(uri: str) -> tuple[list[File], str]:
 def one_format(files: list[File], given: str | None) -> str:
     """Return the format of tables, by their names or as it is given.
 
-    Raises
-    ------
-    InvalidFileError
-        If a name has no suffix of a table, or another one than the first file.
+    Raises `InvalidFileError` if a name has no suffix of a table, or another one than the first
+    file.
     """
     if given is not None:
         return given
@@ -255,10 +253,8 @@ def check_lines(
 def read_lines(path: PathLike, encoding: str = "utf-8-sig") -> pa.Array:
     """Return the lines of a text file, blank ones too.
 
-    Raises
-    ------
-    InvalidFileError
-        If the file cannot be read or is blank, or is not text in the encoding.
+    Raises `InvalidFileError` if the file cannot be read or is blank, or is not text in the
+    encoding.
     """
     import pyarrow as pa
 

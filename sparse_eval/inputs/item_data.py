@@ -68,10 +68,7 @@ class ItemData:
 def item_inputs(items: ItemData) -> dict[str, Any]:
     """Return the given data of items, by the names that metrics use.
 
-    Raises
-    ------
-    InvalidDataError
-        If `items` is not an `ItemData`, such as the ids of items.
+    Raises `InvalidDataError` if `items` is not an `ItemData`, such as the ids of items.
     """
     if not isinstance(items, ItemData):
         raise InvalidDataError(
@@ -130,10 +127,7 @@ def _as_floats(values: AnyArray, name: str, ndim: int, expected: str) -> Floats:
 def as_propensity(propensity: Any, n_items: int, labels: Axis | None) -> tuple[Floats, Axis | None]:
     """Return propensities in the order of the items, and the labels of all items.
 
-    Raises
-    ------
-    InvalidDataError
-        If an item has none, or one that is no number above 0 and at most 1.
+    Raises `InvalidDataError` if an item has none, or one that is no number above 0 and at most 1.
     """
     chances, labels = by_item(_by_id(propensity, "propensity"), "propensity", n_items, labels)
     chances = _as_floats(chances, "propensity", 1, "a number for each item")
@@ -322,10 +316,7 @@ class KeyedPropensity:
     def of(cls, propensity: Any) -> Self:
         """Check propensities by item.
 
-        Raises
-        ------
-        InvalidDataError
-            As from `as_propensity`, or if they are not keyed by item.
+        Raises `InvalidDataError` as from `as_propensity`, or if they are not keyed by item.
         """
         by_id = Axis(np.empty(0, np.int64), by_id=True)
         values, labels = as_propensity(propensity, 0, by_id)
@@ -335,10 +326,7 @@ class KeyedPropensity:
     def of_items(self, items: Axis, used: Booleans) -> Floats:
         """Return the propensities of some items, 1 for an item that is not used.
 
-        Raises
-        ------
-        InvalidDataError
-            If an item that is used has none.
+        Raises `InvalidDataError` if an item that is used has none.
         """
         places = self.labels.locate(items)
         missing = np.flatnonzero(used & (places < 0))

@@ -207,10 +207,7 @@ def matrix_labels(
 ) -> tuple[Axis | None, Axis | None]:
     """Return the given labels of rows and columns, or by default the labels of a `LabelledMatrix`.
 
-    Raises
-    ------
-    InvalidDataError
-        As from `Axis.of`.
+    Raises `InvalidDataError` as from `Axis.of`.
     """
     own = labels_of(matrix)
     return (

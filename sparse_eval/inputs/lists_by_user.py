@@ -63,10 +63,7 @@ def rows_by_user(given: Mapping[Any, Any], name: str, column: Literal["score", "
 def _numbered(row: Iterable[Any], name: str) -> tuple[list[Any], list[Any] | None]:
     """Return the items of a user, and their numbers, None for a list of only items.
 
-    Raises
-    ------
-    InvalidDataError
-        If numbers could be items as well.
+    Raises `InvalidDataError` if numbers could be items as well.
     """
     if isinstance(row, Mapping):
         return list(row), list(row.values())

@@ -33,15 +33,13 @@ def open_array(path: Path) -> AnyArray:
 def open_csr(folder: PathLike) -> CSRMatrix:
     """Return a CSR matrix that stays on disk.
 
+    Raises `InvalidFileError` if a file is missing or cannot be read, or the parts do not fit
+    together.
+
     Parameters
     ----------
     folder : str or Path
         With its parts in ``data.npy``, ``indices.npy``, ``indptr.npy`` and ``shape.npy``.
-
-    Raises
-    ------
-    InvalidFileError
-        If a file is missing or cannot be read, or the parts do not fit together.
     """
     folder = as_input(folder)
     parts = {name: open_array(folder / f"{name}.npy") for name in ("data", "indices", "indptr")}

@@ -70,10 +70,7 @@ def kind_of(path: PathLike) -> PathKind:
     ``.qrels``                                   TREC qrels
     ===========================================  =========================================
 
-    Raises
-    ------
-    InvalidFileError
-        If the path does not exist, cannot be read or has another name.
+    Raises `InvalidFileError` if the path does not exist, cannot be read or has another name.
     """
     if not is_uri(path):
         folder = as_input(path)

@@ -783,7 +783,6 @@ def _rank_entries(
     ----------
     indptr, items, scores
         Entries sorted by user and item: ndarray of int64, int32 and float64.
-    ties : {"item", "item_descending", "average", "pessimistic"}
     limit : int, optional
         The longest list.
 

@@ -318,10 +318,7 @@ class Relevance(UserRows):
 def _reaching(gains: Floats, threshold: float) -> Floats:
     """Return gains with 0 for those below a threshold.
 
-    Raises
-    ------
-    InvalidDataError
-        If the threshold is not a positive number, or exceeds every gain.
+    Raises `InvalidDataError` if the threshold is not a positive number, or exceeds every gain.
     """
     threshold = check_number("threshold", threshold, 0, open_end=True)
     most = gains.max(initial=0.0)

@@ -340,17 +340,15 @@ def engine_of(table: object) -> Engine | None:
 def to_pandas(source: Any, *, text: bool = False) -> pd.DataFrame:
     """Return a table as a frame of pandas.
 
+    Raises `InvalidDataError, InvalidFileError` as from `open_table`; or if a row cannot be read, or
+    two columns have the same name.
+
     Parameters
     ----------
     source
         As of `open_table`.
     text : bool
         Whether the cells of text files stay text, even if a column has only numbers.
-
-    Raises
-    ------
-    InvalidDataError, InvalidFileError
-        As from `open_table`; or if a row cannot be read, or two columns have the same name.
     """
     table = open_table(source)
     if isinstance(table.parts[0], PandasPart):

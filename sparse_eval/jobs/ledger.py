@@ -56,6 +56,9 @@ REMEDY = "Choose a different folder, or empty this one; no file was changed"
 class Ledger:
     """The rows of a job, the newest of each slot.
 
+    Raises `InvalidFileError` if the file cannot be read, was written by another version or job, or
+    a line is damaged. An incomplete last line gives a warning only.
+
     Parameters
     ----------
     path : Path or None
@@ -67,12 +70,6 @@ class Ledger:
     ----------
     rows : dict of str to dict
         By slot, in insertion order.
-
-    Raises
-    ------
-    InvalidFileError
-        If the file cannot be read, was written by another version or job, or a line is damaged. An
-        incomplete last line gives a warning only.
     """
 
     def __init__(self, path: Path | None, job: str) -> None:
@@ -92,7 +89,6 @@ class Ledger:
         ----------
         out : str, Path or None
             The folder, created if missing; None keeps the rows in memory only.
-        job : str
         inputs : dict
             What determines the numbers of all rows, ready for JSON.
         earlier : sequence of str
@@ -141,10 +137,7 @@ class Ledger:
 
         Several processes may add rows to a file at once.
 
-        Raises
-        ------
-        OutputError
-            If the file cannot be written; it is left as it was.
+        Raises `OutputError` if the file cannot be written; it is left as it was.
         """
         row = {"job": self.job, "slot": slot, **values}
         row |= {"schema": SCHEMA, "sparse_eval": installed_version()}
@@ -196,10 +189,7 @@ class Ledger:
     def evaluation(self, slot: str) -> Evaluation:
         """Return the saved evaluation of a row.
 
-        Raises
-        ------
-        InvalidFileError
-            If there is none, or a file of it was changed or exchanged.
+        Raises `InvalidFileError` if there is none, or a file of it was changed or exchanged.
         """
         if slot not in self.rows:
             raise InvalidFileError(f"has no row for {slot}", self.path)

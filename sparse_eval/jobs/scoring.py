@@ -41,6 +41,9 @@ def parse_monitored(
 ) -> tuple[Request, Metric]:
     """Return the request of a job that compares models, and the metric that decides.
 
+    Raises `InvalidMetricError` if a metric is unknown or needs an input that is not given, or
+    `monitor` is not one of `metrics`.
+
     Parameters
     ----------
     metrics : str, Metric, iterable of them, or Protocol
@@ -51,12 +54,6 @@ def parse_monitored(
         As in `evaluate_model`.
     among : bool
         Whether there are candidates.
-
-    Raises
-    ------
-    InvalidMetricError
-        If a metric is unknown or needs an input that is not given, or `monitor` is not one of
-        `metrics`.
     """
     inputs = {"train", "candidates"} if among else {"train"}
     request = Request.parse_ranked(metrics, inputs, convention)
@@ -127,11 +124,9 @@ class Scoring(NamedTuple):
     ) -> Scoring:
         """Open the data; `role` is the name of the held-out part in messages.
 
-        Raises
-        ------
-        InvalidDataError
-            If a part cannot be used, the parts do not match, or nothing is held out. If sampled
-            candidates lack held-out items, because they were sampled for a different part.
+        Raises `InvalidDataError` if a part cannot be used, the parts do not match, or nothing is
+        held out. If sampled candidates lack held-out items, because they were sampled for a
+        different part.
         """
         opened = train if isinstance(train, Holdout) else open_train(train)
         seen = opened.seen if isinstance(opened, Holdout) else opened

@@ -57,16 +57,12 @@ class Tracker:
     def __call__(self, values: Evaluation | Mapping[str, float], step: int | None = None) -> None:
         """Log the means of an evaluation, or metrics by name, as a callback's ``log=`` is given.
 
+        Raises `InvalidDataError` if two different metrics get the same name.
+
         Parameters
         ----------
-        values : Evaluation, or mapping of str to float
         step : int, optional
             The number of completed iterations, from 0.
-
-        Raises
-        ------
-        InvalidDataError
-            If two different metrics get the same name.
         """
         by_name = values.mean() if isinstance(values, Evaluation) else values
         if step is not None:

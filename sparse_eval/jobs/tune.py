@@ -527,10 +527,7 @@ def _optuna(folder: Path | None) -> Iterator[None]:
 def _open_study(folder: Path | None, inputs: dict[str, Any], monitor: Metric) -> optuna.Study:
     """Create a study in memory, or the study of a folder, or load that.
 
-    Raises
-    ------
-    InvalidFileError
-        If the journal is damaged, or its study has other inputs.
+    Raises `InvalidFileError` if the journal is damaged, or its study has other inputs.
     """
     import optuna
     from optuna.study import StudyDirection

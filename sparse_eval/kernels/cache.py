@@ -31,7 +31,7 @@ import numba
 from llvmlite.binding import get_host_cpu_name
 from numba import config
 from numba.core.compiler import CompileResult
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 
 if TYPE_CHECKING:
     from collections.abc import Callable

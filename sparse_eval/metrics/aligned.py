@@ -437,10 +437,7 @@ class Aligned:
     def lists(self, k: int, users: Integers) -> Lists:
         """Return the first `k` items of the lists of some users.
 
-        Raises
-        ------
-        InvalidDataError
-            If the item at one of these positions is unknown.
+        Raises `InvalidDataError` if the item at one of these positions is unknown.
         """
         rankings, relevance, side_data = self.rankings, self.relevance, self.side_data
         positions, n_listed = rankings.gapped_positions, np.diff(rankings.indptr)

@@ -229,10 +229,7 @@ _RULES: dict[str, tuple[str, Mapping[Any, str]]] = {
 def convention_named(name: str | None) -> Convention:
     """Return a convention by name, the standard one for None.
 
-    Raises
-    ------
-    InvalidMetricError
-        If there is no such convention; the message names the nearest ones.
+    Raises `InvalidMetricError` if there is no such convention; the message names the nearest ones.
     """
     if name is None:
         return STANDARD

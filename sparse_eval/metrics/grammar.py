@@ -88,6 +88,10 @@ class Metric:
 def parse(text: str, defaults: Defaults | None = None) -> tuple[Metric, ...]:
     """Parse a metric, or several separated by commas.
 
+    Raises `InvalidMetricError` if the text does not follow the grammar, a name may mean several
+    metrics, or a cut-off is missing or is not a positive integer. Also if a metric, option or value
+    is unknown; the message shows the nearest ones.
+
     Parameters
     ----------
     text : str
@@ -101,13 +105,6 @@ def parse(text: str, defaults: Defaults | None = None) -> tuple[Metric, ...]:
     -------
     tuple of Metric
         A metric for each cut-off, in the order of the text.
-
-    Raises
-    ------
-    InvalidMetricError
-        If the text does not follow the grammar, a name may mean several metrics, or a cut-off is
-        missing or is not a positive integer. Also if a metric, option or value is unknown; the
-        message shows the nearest ones.
 
     See Also
     --------
@@ -151,6 +148,8 @@ def parse_metrics(
 ) -> tuple[Metric, ...]:
     """Parse one metric or several, without duplicates.
 
+    Raises `InvalidMetricError` as from `parse`, or if there is no metric.
+
     Parameters
     ----------
     metrics : str, Metric or iterable of these
@@ -162,11 +161,6 @@ def parse_metrics(
     -------
     tuple of Metric
         In the order given.
-
-    Raises
-    ------
-    InvalidMetricError
-        As from `parse`, or if there is no metric.
 
     See Also
     --------

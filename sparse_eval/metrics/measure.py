@@ -336,10 +336,7 @@ def value_of_lists(plan: Plan, lists: Any) -> float:
 
     Without users, the value is NaN if the formula divides by their number; coverage is 0.
 
-    Raises
-    ------
-    InvalidMetricError
-        If the formula does not return one number.
+    Raises `InvalidMetricError` if the formula does not return one number.
     """
     try:
         value = plan.compute(lists)

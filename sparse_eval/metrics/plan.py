@@ -109,10 +109,7 @@ def check_weights(metric: object, arguments: Arguments) -> None:
 def propensities(weights: Weights, side_data: SideData) -> Floats:
     """Return the propensity of each item, above 0.
 
-    Raises
-    ------
-    InvalidDataError
-        If the training data have too few users, or none.
+    Raises `InvalidDataError` if the training data have too few users, or none.
     """
     if weights.model == "given":
         assert side_data.propensity is not None  # noqa: S101 - the metric is refused without it

@@ -114,8 +114,6 @@ def random_totals(
 
     Parameters
     ----------
-    aligned : Aligned
-    plans : sequence of Plan
     users : sequence of ndarray of int64
         For each plan, the rows of the users that count.
     keys : ndarray of uint64, shape (n_users,), or None

@@ -388,10 +388,8 @@ class Meaning(NamedTuple):
 def find(name: str) -> Meaning:
     """Return the metric that a name or alias refers to.
 
-    Raises
-    ------
-    InvalidMetricError
-        If there is no such metric, or the name may refer to several metrics.
+    Raises `InvalidMetricError` if there is no such metric, or the name may refer to several
+    metrics.
     """
     key = name.lower().replace("-", "_")
     if (meant := _named(key)) is not None:

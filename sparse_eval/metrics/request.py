@@ -212,11 +212,8 @@ class Request:
     ) -> Request:
         """Check metrics or a protocol against the given inputs.
 
-        Raises
-        ------
-        InvalidMetricError
-            As from `Protocol.of`, if a metric needs an input that is not given, or `judged_only` is
-            given with candidates.
+        Raises `InvalidMetricError` as from `Protocol.of`, if a metric needs an input that is not
+        given, or `judged_only` is given with candidates.
         """
         protocol = Protocol.of(metrics, convention)
         rules = convention_named(protocol.convention)
@@ -258,11 +255,8 @@ class Request:
     ) -> Request:
         """Check the metrics of a model's rankings, to their cut-offs or of whole ones.
 
-        Raises
-        ------
-        InvalidMetricError
-            As from `parse`, if metrics without a cut-off are combined with others that need lists,
-            or the length of lists is unknown.
+        Raises `InvalidMetricError` as from `parse`, if metrics without a cut-off are combined with
+        others that need lists, or the length of lists is unknown.
         """
         request = cls.parse(metrics, inputs, convention)
         whole = request.of_whole_rankings
@@ -296,10 +290,7 @@ class Request:
     def plan_of(self, row: int) -> Plan:
         """Return how the metric at a position is computed.
 
-        Raises
-        ------
-        InvalidMetricError
-            If the metric is not registered in this process.
+        Raises `InvalidMetricError` if the metric is not registered in this process.
         """
         metric = self.metrics[row]
         try:

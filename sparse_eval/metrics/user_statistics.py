@@ -195,15 +195,12 @@ class Statistics(Sums):
     def cascade_sum(self, largest: float) -> Floats:
         """Σ (1/r)·R(r)·Π (1 − R) over the hits above, R = (2^g − 1) / 2^largest.
 
+        Raises `InvalidDataError` if a gain of the validation data is above `largest`.
+
         Parameters
         ----------
         largest : float
             The top of the scale of gains.
-
-        Raises
-        ------
-        InvalidDataError
-            If a gain of the validation data is above `largest`.
 
         References
         ----------

@@ -40,7 +40,7 @@ class Checkpoint(NamedTuple):
 
     Attributes
     ----------
-    model : model of implicit, ItemItemModel or Scorer
+    model : SavedFactors, item-item model of implicit, ItemItemModel or Scorer
         It recommends the same items as the saved model, and has its ids.
     parameters : dict
         The other single values in the file, such as ``regularization``.
@@ -50,8 +50,49 @@ class Checkpoint(NamedTuple):
     parameters: dict[str, object]
 
 
+class SavedFactors:
+    """The factors of a saved model, with the attributes that its model of implicit had.
+
+    So nothing needs implicit, whose import takes longer than ranking a small model.
+
+    Attributes
+    ----------
+    user_factors, item_factors : ndarray of float32 or float64
+    regularization, alpha : float or None
+        Of ALS, which has a rule for the factors of a new user.
+    """
+
+    def __init__(
+        self,
+        user_factors: AnyArray,
+        item_factors: AnyArray,
+        regularization: object,
+        alpha: object,
+    ) -> None:
+        self.user_factors, self.item_factors = user_factors, item_factors
+        self.regularization, self.alpha = regularization, alpha
+
+    def to_implicit(self) -> Any:
+        """Return the model of implicit.
+
+        The file does not record which family saved it. ALS will do for all of them, because they
+        rank by the product of their factors. The biases of BPR and LMF are columns of these.
+        """
+        from implicit.cpu.als import AlternatingLeastSquares
+
+        with one_blas_thread():
+            model = AlternatingLeastSquares()
+        for name, value in vars(self).items():
+            setattr(model, name, value)
+        return model
+
+
 def read_checkpoint(path: PathLike) -> Checkpoint:
     """Read a model that `implicit` or `save_model` saved, or a matrix.
+
+    Raises `InvalidCheckpointError` if the file is missing, truncated or not an ``.npz`` file,
+    contains objects that need pickle or has no factors. If the factors are not finite (the error
+    names the row), or user and item factors differ in width.
 
     Parameters
     ----------
@@ -65,13 +106,6 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
     -------
     Checkpoint
         Factors of users and items have the same dtype, float32 or float64.
-
-    Raises
-    ------
-    InvalidCheckpointError
-        If the file is missing, truncated or not an ``.npz`` file, contains objects that need pickle
-        or has no factors. If the factors are not finite (the error names the row), or user and item
-        factors differ in width.
     """
     path = as_input(path)
     try:
@@ -104,24 +138,19 @@ def _of_arrays(arrays: dict[str, AnyArray], stream: BinaryIO) -> Checkpoint:
     parameters = {name: a.item() for name, a in arrays.items() if a.ndim == 0}
     trained_on: Any = parameters.pop(TRAINED_ON, None)
     users, items = (
-        Axis.of(arrays[name].tolist(), name) if name in arrays and arrays[name].ndim else None
+        Axis.of(arrays[name], name) if name in arrays and arrays[name].ndim else None
         for name in (USER_IDS, ITEM_IDS)
     )
     model: Any
     if "user_factors" in arrays and "item_factors" in arrays:
         factors = arrays["user_factors"], arrays["item_factors"]
         check_factors(*factors)
-        from implicit.cpu.als import AlternatingLeastSquares
-
-        # The file does not record which family saved it. ALS will do for all of them, because they
-        # rank by the product of their factors. The biases of BPR and LMF are columns of these.
-        with one_blas_thread():
-            model = AlternatingLeastSquares()
         # Only ALS saves an alpha. Other families have no rule for the factors of a new user.
-        for name in ("regularization", "alpha"):
-            setattr(model, name, parameters.get(name) if "alpha" in parameters else None)
+        rule = parameters if "alpha" in parameters else {}
         # implicit's compiled code takes these two dtypes, the same for users and items.
-        model.user_factors, model.item_factors = in_one_dtype(*factors)
+        user_factors, item_factors = in_one_dtype(*factors)
+        values = rule.get("regularization"), rule.get("alpha")
+        model = SavedFactors(user_factors, item_factors, *values)
     elif "format" in arrays or ITEM_WEIGHTS in arrays:  # SciPy's own, or a dense matrix with ids
         weights = check_weights(read_sparse(stream) if "format" in arrays else arrays[ITEM_WEIGHTS])
         may_be_scores = ITEM_WEIGHTS not in arrays and items is None
@@ -241,7 +270,8 @@ def load_model(path: PathLike) -> Any:
     >>> model.user_factors.shape, list(model.user_ids)[:3]
     ((200, 8), ['U1', 'U10', 'U100'])
     """
-    return read_checkpoint(path).model
+    model = read_checkpoint(path).model
+    return model.to_implicit() if isinstance(model, SavedFactors) else model
 
 
 @contextmanager

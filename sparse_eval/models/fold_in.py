@@ -14,6 +14,7 @@ from ..datasets.split.parts import name_of, open_train
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.alignment import check_size, match_items, place
 from ..inputs.labelled import labels_of
+from .checkpoints import SavedFactors
 from .ids import ids_of, known_to, warn_without_ids
 from .model import Factors
 from .opening import as_model
@@ -171,14 +172,12 @@ def with_new_users(model: Model, parts: Holdout, num_threads: int | None = None)
 def _solver(model: Factors, regularization: float | None, alpha: float | None) -> Any:
     """Return an ALS model with the same item factors, to solve for user factors.
 
-    Raises
-    ------
-    UnsupportedModelError
-        If the regularization is unknown.
+    Raises `UnsupportedModelError` if the regularization is unknown.
     """
     from implicit.cpu.als import AlternatingLeastSquares
 
-    own = model.trained if isinstance(model.trained, AlternatingLeastSquares) else None
+    has_rule = isinstance(model.trained, AlternatingLeastSquares | SavedFactors)
+    own = model.trained if has_rule else None
     own_values = getattr(own, "regularization", None), getattr(own, "alpha", None)
     if regularization is not None:
         regularization = check_number("regularization", regularization, 0)

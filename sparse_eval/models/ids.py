@@ -27,10 +27,8 @@ def ids_of(model: object, users: Any = None, items: Any = None) -> tuple[Axis | 
 
     `users` and `items`, if given, replace the ids that the model has.
 
-    Raises
-    ------
-    InvalidDataError
-        If there are more or fewer ids than users or items, as after another training.
+    Raises `InvalidDataError` if there are more or fewer ids than users or items, as after another
+    training.
     """
     model = getattr(model, "trained", None) or model
     users = getattr(model, USER_IDS, None) if users is None else users
@@ -68,10 +66,7 @@ def keep_ids(model: Any, users: Axis | None, items: Axis | None) -> None:
 def id_arrays(users: Axis | None, items: Axis | None) -> dict[str, AnyArray]:
     """Return ids as arrays, by name, that are saved without pickle.
 
-    Raises
-    ------
-    InvalidDataError
-        If they are neither all text nor all whole numbers.
+    Raises `InvalidDataError` if they are neither all text nor all whole numbers.
     """
     return {
         name: label_array(name, labels)

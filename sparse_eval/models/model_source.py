@@ -58,10 +58,8 @@ def open_source(
 
     Parameters
     ----------
-    request : Request
     execution : Execution
         In blocks, the rankings of the model have to be exact.
-    model : model, Factors or path
     train, validation
         As in `evaluate_model`.
     inputs : dict

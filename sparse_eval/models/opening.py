@@ -18,7 +18,7 @@ from ..inputs.labelled import labels_of
 from ..inputs.npy import open_array
 from ..retrieval.ranker import check_factors
 from ..retrieval.score_search import check_weights
-from .checkpoints import check_similarity, read_checkpoint
+from .checkpoints import SavedFactors, check_similarity, read_checkpoint
 from .ids import ITEM_IDS, USER_IDS
 from .model import Factors, ImplicitFactors, Model
 from .own_lists import Recommender
@@ -76,12 +76,13 @@ def as_model(model: Any, *, check: bool = True) -> Model:
             raise UnsupportedModelError(
                 "factors, matrices and functions have no recommend(); pass them without Recommender"
             )
-        return Recommender(trained)
+        is_saved = isinstance(trained, SavedFactors)
+        return Recommender(trained.to_implicit() if is_saved else trained)
     if isinstance(model, Model):
         return model
     if hasattr(model, "to_cpu"):
         model = copy_ids(model, model.to_cpu())
-    if callable(getattr(model, "recommend", None)):
+    if isinstance(model, SavedFactors) or callable(getattr(model, "recommend", None)):
         return _of_implicit(model, check)
     if sparse.issparse(plain_matrix(model)) or is_array(model):
         shape: tuple[int, ...] = getattr(model, "shape", ())

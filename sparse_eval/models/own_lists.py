@@ -115,7 +115,6 @@ def recommend_lists(
 
     Parameters
     ----------
-    model : fitted model of implicit
     train : csr_matrix, shape (n_users, n_items)
         With sorted rows. Every stored entry is seen, explicit zeros included, as in implicit.
     users : ndarray of int64, shape (n_lists,)

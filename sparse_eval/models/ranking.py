@@ -43,19 +43,15 @@ def need_exact(option: str) -> str:
 def choose_way(model: Model, request: Request, *, among: bool, lists: bool) -> Via:
     """Return the cheapest way to rankings that the metrics allow.
 
+    Raises `UnsupportedModelError` if a metric or candidates need scores of all items, which the
+    model does not have.
+
     Parameters
     ----------
-    model : Model
-    request : Request
     among : bool
         Whether candidates are given.
     lists : bool
         Whether lists are requested, even if the metrics do not need them.
-
-    Raises
-    ------
-    UnsupportedModelError
-        If a metric or candidates need scores of all items, which the model does not have.
     """
     if model.exact:
         if request.of_whole_rankings:

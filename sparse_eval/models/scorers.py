@@ -330,10 +330,7 @@ class Scorer(Model):
 def check_scores(given: Any) -> AnyArray:
     """Return a matrix of scores as an array without reading it: it may be memory-mapped.
 
-    Raises
-    ------
-    InvalidDataError
-        If it is sparse, or not a matrix of scores.
+    Raises `InvalidDataError` if it is sparse, or not a matrix of scores.
     """
     expected = (
         "scores of users × items (an array or tensor of numbers), or a function that takes row "

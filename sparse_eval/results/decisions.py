@@ -87,7 +87,6 @@ def decide(
 
     Parameters
     ----------
-    margin : Margin
     size : float
         The margin as a number. If it is NaN, so are the columns.
     distance : callable

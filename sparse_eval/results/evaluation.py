@@ -1027,10 +1027,7 @@ class Baselines(UserDict[str, "Evaluation"]):
 def named_evaluations(evaluations: Any, least: int = 1) -> dict[str, Evaluation]:
     """Return evaluations with their names as text, saved ones read from their folders.
 
-    Raises
-    ------
-    InvalidDataError
-        If they are too few, two have the same name, or one is something else.
+    Raises `InvalidDataError` if they are too few, two have the same name, or one is something else.
     """
     if isinstance(evaluations, list | tuple) and all(
         isinstance(x, str | Path) for x in evaluations

@@ -85,11 +85,8 @@ def row_of_user(user: Hashable, labels: Axis | None, n_users: int) -> int:
 def with_names(explained: pd.DataFrame, item_names: ItemNames) -> pd.DataFrame:
     """Return the table of `Evaluation.explain` with the names behind each item.
 
-    Raises
-    ------
-    InvalidDataError
-        As from `item_table`. Also if a column has a name that the table has already, or no item of
-        the table has a name.
+    Raises `InvalidDataError` as from `item_table`. Also if a column has a name that the table has
+    already, or no item of the table has a name.
     """
     import pandas as pd
 

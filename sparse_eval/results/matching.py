@@ -53,10 +53,7 @@ def shared_metrics(
 ) -> tuple[list[str], list[str]]:
     """Return the metrics to compare, and a note about those that not all evaluations have.
 
-    Raises
-    ------
-    InvalidDataError
-        If there is none, or an evaluation lacks one that was named.
+    Raises `InvalidDataError` if there is none, or an evaluation lacks one that was named.
     """
     every = dict.fromkeys(metric for request in requests.values() for metric in request.names)
     lacking = {
@@ -129,11 +126,8 @@ def _options(part: Part, needs: list[str]) -> dict[str, Any]:
 def shared_users(parts: Mapping[str, Part]) -> SharedUsers:
     """Return the users that all evaluations have, matched by label, or by row without labels.
 
-    Raises
-    ------
-    InvalidDataError
-        If there are fewer than two, or only some evaluations have labels. If shared users have
-        different relevant items.
+    Raises `InvalidDataError` if there are fewer than two, or only some evaluations have labels. If
+    shared users have different relevant items.
     """
     names, values = list(parts), [part.per_user for part in parts.values()]
     unlabelled = [name for name, one in zip(names, values, strict=True) if one.labels is None]

@@ -277,10 +277,7 @@ def _digest(content: dict[str, Any]) -> str:
 def read_saved(path: Path) -> Savable:
     """Return the content of a folder, or of the JSON in it and the files next to that.
 
-    Raises
-    ------
-    InvalidFileError
-        If a file cannot be read, was changed, or was exchanged.
+    Raises `InvalidFileError` if a file cannot be read, was changed, or was exchanged.
     """
     from pyarrow import parquet
 

@@ -160,10 +160,7 @@ def check_weights(weights: Any, name: str = "the item-item matrix") -> AnyArray 
 
     A dense one in C order is not copied, nor read: it may be memory-mapped. Scores are checked.
 
-    Raises
-    ------
-    InvalidDataError
-        If it is not a square matrix of real numbers.
+    Raises `InvalidDataError` if it is not a square matrix of real numbers.
     """
     matrix: Any
     if sparse.issparse(plain_matrix(weights)):

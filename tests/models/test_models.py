@@ -81,7 +81,7 @@ def test_lists_hold_the_best_unseen_items(model, holdout, k, tmp_path):
         best = sorted((scores[i] for i in open_items), reverse=True)[:k]
         np.testing.assert_allclose(scores[listed], best, rtol=1e-4, atol=1e-5)
     model.save(str(tmp_path / "model.npz"))
-    again = read_checkpoint(tmp_path / "model.npz").model
+    again = se.load_model(tmp_path / "model.npz")
     assert (recommend_lists(again, train, users, k, progress=False) == lists).all()
 
 

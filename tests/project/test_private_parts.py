@@ -15,9 +15,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 from callback_cases import make
 from numba import config, njit
 from threadpoolctl import threadpool_limits
+from typer.core import TyperCommand
+from typer.main import get_command
 
 import sparse_eval as se
 from sparse_eval.jobs.train import _DERIVED
@@ -52,6 +55,43 @@ def covers(*parts):
 def double(values, out):
     for i in range(len(values)):
         out[i] = 2 * values[i]
+
+
+KEPT_KERNELS = """
+import sys
+import sparse_eval as se
+from sparse_eval.kernels.cache import compiled_now
+clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
+holdout = se.split.random(clicks, seed=0)
+model = se.baselines.popularity(holdout.train)
+print(dict(se.evaluate_model(model, holdout, ["ndcg@10", "auc", "rbp@10"])))
+print(compiled_now, "numba.np.arraymath" in sys.modules)
+"""
+
+
+@compiled
+@covers("numba.core.runtime.nrt")
+def test_numba_loads_a_kept_kernel_without_what_it_compiles(tmp_path, monkeypatch):
+    """kernels/cache.py initializes only the counts of references of a kernel that allocates."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    call = [sys.executable, "-c", KEPT_KERNELS]
+    first, second = (
+        subprocess.run(call, capture_output=True, text=True, check=True).stdout.splitlines()
+        for _ in range(2)
+    )
+    assert first[1].startswith("['")
+    assert first[1].endswith("True")
+    assert second == [first[0], "[] False"]
+
+
+@covers("typer.main")
+def test_typer_makes_a_command_of_its_one_function():
+    """cli/commands.py makes each command when it is called."""
+    app = typer.Typer(add_completion=False)
+    app.command("greet")(lambda: typer.echo("hello"))
+    command = get_command(app)
+    assert isinstance(command, TyperCommand)
+    assert command.name == "greet"
 
 
 @compiled

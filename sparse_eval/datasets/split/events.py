@@ -85,10 +85,8 @@ class SortedEvents:
     def of(cls, given: Divisible, function: str | None = None) -> SortedEvents:
         """Return the events, with times if a function of `split` is named that needs them.
 
-        Raises
-        ------
-        InvalidDataError
-            If there are no events, or no times; errors about times name the function.
+        Raises `InvalidDataError` if there are no events, or no times; errors about times name the
+        function.
         """
         given = _opened(given)
         times: Any = getattr(given, "timestamps", None)

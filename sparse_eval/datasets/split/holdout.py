@@ -456,9 +456,7 @@ class Holdout:
             checksums = arrays["checksums"].tolist(), arrays["values"].tolist()
             left_out = LeftOut(*map(int, arrays["left_out"]))
             names = {"train", "validation", *arrays["parts"].tolist()}
-            labels: Any = {
-                name: arrays[name].tolist() for name in ("users", "items") if name in arrays
-            }
+            labels: Any = {name: arrays[name] for name in ("users", "items") if name in arrays}
             times: dict[str, Any] = {
                 name: arrays[name][()] if arrays[name].dtype.kind == "M" else int(arrays[name])
                 for name in ("cut", "before", "validation_cut", "validation_before")

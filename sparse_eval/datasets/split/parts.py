@@ -75,10 +75,8 @@ def split_arguments(train: Any, validation: Any, metrics: Any) -> tuple[Any, Any
 def open_train(train: Any, name: str = "the train matrix") -> LabelledMatrix:
     """Return training data, or the train part of a holdout; messages call a matrix `name`.
 
-    Raises
-    ------
-    InvalidDataError
-        If it is not valid for `training_csr`, or is the validation part of a holdout.
+    Raises `InvalidDataError` if it is not valid for `training_csr`, or is the validation part of a
+    holdout.
     """
     opened = train.train if isinstance(train, Holdout) else train
     if not sparse.issparse(opened):
@@ -101,10 +99,7 @@ def name_of(role: str, side: Any) -> str:
 def open_held_out(validation: Any, name: str = "validation") -> Relevance:
     """Return held-out items.
 
-    Raises
-    ------
-    InvalidDataError
-        If no user has a relevant item.
+    Raises `InvalidDataError` if no user has a relevant item.
     """
     relevance = open_relevance(validation)
     if not (relevance.gains > 0).any():
