@@ -25,8 +25,7 @@ from ..inputs.relevance import Relevance
 from ..inputs.tables import FrameLike, RankingsScan, RelevanceScan, engine_of, open_table
 from ..metrics.request import Request
 from .array_source import Arrays
-from .execution import Execution
-from .loop import evaluate_source, is_spark
+from .execution import Execution, evaluate_source, is_spark
 from .mistakes import warn_of_mistakes
 
 if TYPE_CHECKING:

@@ -40,8 +40,7 @@ from ..errors import (
     SparseEvalError,
     shown,
 )
-from ..evaluation.execution import Execution
-from ..evaluation.loop import is_spark, open_runner
+from ..evaluation.execution import Execution, is_spark, open_runner
 from ..models.checkpoints import read_checkpoint
 from ..models.ids import lacks_ids, warn_of_numbers
 from ..models.opening import as_model

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.arguments import show_spelling
 from ..datasets.split.parts import split_arguments
 from ..errors import InvalidMetricError
-from ..evaluation.execution import Execution
-from ..evaluation.loop import evaluate_source
+from ..evaluation.execution import Execution, evaluate_source
 from ..evaluation.mistakes import warn_of_mistakes
 from ..inputs.candidates import as_candidates
 from ..inputs.item_data import item_inputs

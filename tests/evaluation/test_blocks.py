@@ -14,8 +14,8 @@ from tables_cases import saved_csr
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError
-from sparse_eval.evaluation import execution, loop
-from sparse_eval.evaluation.loop import evaluate_block
+from sparse_eval.evaluation import execution
+from sparse_eval.evaluation.execution import evaluate_block
 from sparse_eval.inputs.npy import open_csr
 
 N_USERS = 23
@@ -41,7 +41,7 @@ def in_blocks(*sides, **options):
     """Evaluate in at least five blocks."""
     with (
         mock.patch.object(execution, "PER_USER", LEAST // 5),
-        mock.patch.object(loop, "evaluate_block", wraps=loop.evaluate_block) as one,
+        mock.patch.object(execution, "evaluate_block", wraps=execution.evaluate_block) as one,
     ):
         found = se.evaluate(*sides, memory=LEAST, **options)
     assert one.call_count >= 5
@@ -152,7 +152,7 @@ def test_a_block_is_free_when_its_part_is_made():
 
     gc.disable()
     try:
-        with mock.patch.object(loop, "evaluate_block", measured):
+        with mock.patch.object(execution, "evaluate_block", measured):
             in_blocks(positions(), gains(), PLAIN)
         assert len(blocks) > 1
         assert not any(block() for block in blocks)

@@ -16,8 +16,7 @@ from tables_cases import check_model, damage_pages, make_tables
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError, WorkerError
 from sparse_eval.evaluation import parquet
-from sparse_eval.evaluation.execution import Execution
-from sparse_eval.evaluation.loop import Shared, evaluate_task, open_runner
+from sparse_eval.evaluation.execution import Execution, Shared, evaluate_task, open_runner
 from sparse_eval.metrics.request import Request
 from sparse_eval.models.model_source import open_source
 from sparse_eval.results.partial_results import merge_parts

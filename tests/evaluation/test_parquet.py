@@ -19,7 +19,7 @@ from ways_cases import same
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
-from sparse_eval.evaluation import loop, parquet, table_blocks
+from sparse_eval.evaluation import execution, parquet, table_blocks
 
 METRICS = ["ndcg@3", "recall@2", "map", "mrr@4", "recall(average=micro)@3", "coverage@2"]
 
@@ -130,8 +130,8 @@ def test_whole_numbers_are_dealt_out_to_many_files(step):
     [
         (pa.ipc, "new_stream", OSError(errno.EMFILE, "full"), OutputError),
         (pa.ipc.RecordBatchStreamWriter, "write_table", OSError(errno.ENOSPC, "full"), OutputError),
-        (loop, "evaluate_block", InvalidDataError("so"), InvalidDataError),
-        (loop, "evaluate_block", KeyboardInterrupt, KeyboardInterrupt),
+        (execution, "evaluate_block", InvalidDataError("so"), InvalidDataError),
+        (execution, "evaluate_block", KeyboardInterrupt, KeyboardInterrupt),
     ],
 )
 def test_nothing_is_left_behind_after_an_error(place, name, failure, error):

@@ -18,8 +18,7 @@ from tables_cases import check_model, saved_csr
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError, WorkerError
 from sparse_eval.evaluation.array_source import FileReference, FileRows
-from sparse_eval.evaluation.execution import Execution
-from sparse_eval.evaluation.loop import Shared, evaluate_task, open_runner
+from sparse_eval.evaluation.execution import Execution, Shared, evaluate_task, open_runner
 from sparse_eval.evaluation.runners import ExecutorRunner, check_version
 from sparse_eval.metrics.request import Request
 from sparse_eval.models.model_source import open_source

@@ -10,7 +10,7 @@ from unittest import mock
 from tables_cases import saved_csr
 
 import sparse_eval as se
-from sparse_eval.evaluation import execution, loop
+from sparse_eval.evaluation import execution
 
 LEAST = execution.MINIMUM
 
@@ -21,7 +21,7 @@ def small_blocks():
     with (
         mock.patch.object(execution, "PER_USER", LEAST // 3),
         mock.patch.object(execution, "check_values_fit", return_value=0),
-        mock.patch.object(loop, "check_values_fit", return_value=0),
+        mock.patch.object(execution, "check_values_fit", return_value=0),
         mock.patch("sparse_eval.evaluation.parquet.ROWS_AT_ONCE", 4),
         mock.patch("sparse_eval.evaluation.parquet.ROWS_PER_TASK", 4),
         # So that files of a few rows are enough for all rows of a case.

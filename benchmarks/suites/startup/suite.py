@@ -5,13 +5,39 @@ from importlib import import_module
 from typing import Any
 
 from harness import environment
-from harness.format import Row, conditions, markdown, medians, summed
+from harness.format import Row, conditions, markdown, medians, summed, timed
 from harness.job import Job
 from harness.turns import compare_processes, take_turns
 from suites.lists.suite import write_inputs
 
 # Importing sparse_eval does not import these, because each of them takes longer than the package.
 HEAVY = {"implicit", "pandas", "typer"}
+
+# The slow packages that a command may import.
+PACKAGES = (
+    "implicit", "jinja2", "matplotlib", "numba", "optuna", "pandas", "pyarrow", "pyarrow.dataset",
+    "pydantic", "scipy.sparse", "scipy.special", "scipy.stats", "tqdm", "typer",
+)  # fmt: skip
+
+# What the commands cannot do without; `import sparse_eval` needs none of them.
+NEEDED = "import numpy, scipy.sparse, numba, pyarrow"
+
+# For each command: what it cannot do without, and its arguments, with the folder of its files.
+COMMANDS = {
+    "`--help`": ("import typer", "--help"),
+    "`evaluate`, whole-number ids": (
+        NEEDED, "evaluate", "{}/numbers_lists.csv", "{}/numbers_relevant.csv", "-m", "ndcg@10",
+    ),
+    "`evaluate`, text ids": (
+        NEEDED, "evaluate", "{}/texts_lists.csv", "{}/texts_relevant.csv", "-m", "ndcg@10",
+    ),
+    "`score` of a checkpoint": (
+        NEEDED, "score", "{}/als.npz", "--split", "{}/split", "-m", "ndcg@10",
+    ),
+}  # fmt: skip
+
+# The two sides of a command.
+ALONE, WHOLE = "imports alone", "command"
 
 IMPORT = """
 import importlib, json, sys, time
@@ -50,7 +76,29 @@ def run(job: Job) -> dict[str, Any]:
         ahead[name] = (name, f"{script(name)}:cold", "evaluate_model", kernels)
     cases["compiled ahead"] = {"contestants": compare_processes(job, "compiled ahead", ahead)[0]}
     modules = set(import_in_new_process(environment.REFERENCE)["modules"])
-    return {"inputs": inputs, "heavy_modules_imported": sorted(HEAVY & modules), "cases": cases}
+    return {
+        "inputs": inputs,
+        "heavy_modules_imported": sorted(HEAVY & modules),
+        "cases": cases,
+        "commands": commands(job),
+    }
+
+
+def commands(job: Job) -> dict[str, Any]:
+    """Run each command in a process of its own, in turn with one that imports what it needs."""
+    ours, folder = environment.REFERENCE, str(job.inputs / "commands")
+    environment.call(ours, f"{script(ours)}:write_files", folder)
+    found = {}
+    for title, (needed, *words) in COMMANDS.items():
+        words = [word.format(folder) for word in words]
+        calls = {
+            ALONE: (ours, f"{script(ours)}:process", "-c", needed),
+            WHOLE: (ours, f"{script(ours)}:process", "-m", "sparse_eval", *words),
+        }
+        entries = compare_processes(job, title, calls, reference=ALONE)[0]
+        modules = environment.call(ours, f"{script(ours)}:modules", *words)
+        found[title] = entries | {"packages": [one for one in PACKAGES if one in modules]}
+    return found
 
 
 def script(name: str) -> str:
@@ -80,6 +128,12 @@ def startup(report: dict[str, Any]) -> str:
         for case, head in heads.items()
         if case in report["cases"]
     ]
+    rows = [
+        (title, *timed(case[WHOLE]), ", ".join(case["packages"]))
+        for title, case in report.get("commands", {}).items()
+    ]
+    head = ("command, 500 users", "median", "× its imports alone", "packages that it imports")
+    tables.append(markdown(head, rows, text=(0, 3)))
     heavy = ", ".join(report["heavy_modules_imported"]) or "none"
     note = f"Of implicit, pandas and typer, `import sparse_eval` imports: {heavy}."
     return "\n\n".join([*tables, f"{note} {conditions(report)}"])
