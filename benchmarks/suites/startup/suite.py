@@ -128,12 +128,13 @@ def startup(report: dict[str, Any]) -> str:
         for case, head in heads.items()
         if case in report["cases"]
     ]
-    rows = [
-        (title, *timed(case[WHOLE]), ", ".join(case["packages"]))
-        for title, case in report.get("commands", {}).items()
-    ]
-    head = ("command, 500 users", "median", "× its imports alone", "packages that it imports")
-    tables.append(markdown(head, rows, text=(0, 3)))
+    if "commands" in report:
+        rows = [
+            (title, *timed(case[WHOLE]), ", ".join(case["packages"]))
+            for title, case in report["commands"].items()
+        ]
+        head = ("command, 500 users", "median", "× its imports alone", "packages that it imports")
+        tables.append(markdown(head, rows, text=(0, 3)))
     heavy = ", ".join(report["heavy_modules_imported"]) or "none"
     note = f"Of implicit, pandas and typer, `import sparse_eval` imports: {heavy}."
     return "\n\n".join([*tables, f"{note} {conditions(report)}"])
