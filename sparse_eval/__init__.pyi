@@ -47,6 +47,8 @@ from .results import Evaluation as Evaluation
 from .results.approximate import compare_lists as compare_lists
 from .results.comparison import Comparison as Comparison
 from .results.comparison import compare as compare
+from .results.gate import Decision as Decision
+from .results.gate import gate as gate
 from .results.overlap import rbo as rbo
 
 __version__: str

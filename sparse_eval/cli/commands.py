@@ -17,8 +17,14 @@ from .terminal import echo
 
 #: Former options of commands, and what replaces them.
 _SHARED = "results are compared on the users that they share, and a note counts the others"
+_GATE = (
+    "sparse-eval gate RULES.toml --candidate FOLDER --champion FOLDER judges a model, by rules that "
+    "`sparse-eval gate --example` shows"
+)
 FORMER = {
     ("compare", "--users"): _SHARED,
+    ("compare", "--fail-if-worse"): _GATE,
+    ("compare", "--tolerance"): _GATE,
     ("report", "--users"): _SHARED,
     ("report", "--item-names"): "Evaluation.explain in Python shows the list of a user",
     ("score", "--watch"): "repeat the command with a timer; it scores only changed checkpoints",
@@ -65,6 +71,11 @@ COMMANDS = {
         "comparing",
         "compare",
         "Compare models: which is better, how certain that is, and for how many users.",
+    ),
+    "gate": (
+        "comparing",
+        "gate",
+        "Decide by the rules of a file whether a model may replace another.",
     ),
     "report": (
         "comparing",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from textwrap import fill
@@ -11,10 +12,9 @@ import typer
 
 from ..core.formatting import terminal_width
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError, shown
-from ..results.decisions import Margin
 from ..results.intervals import LEVEL
 from .loading import check_inputs_are_kept
-from .nightly import fail_if_last_is_worse, parse_by_metric
+from .nightly import NOT_GOOD_ENOUGH, parse_by_metric
 from .options import (
     Metrics,
     Output,
@@ -24,7 +24,6 @@ from .options import (
     counted,
     option,
     step,
-    typed,
 )
 from .terminal import echo, tell
 
@@ -91,7 +90,6 @@ class SavedResults(NamedTuple):
     evaluations: dict[str, Evaluation]
     first: Evaluation
     left_out: dict[str, str] = {}  # noqa: RUF012 - never changed
-    lacks_last: bool = False  # whether the last one could not be read: there is none to judge
 
     def fail_if_left_out(self) -> None:
         """End the command if results could not be read."""
@@ -106,8 +104,6 @@ def compare(
     *,
     pairing: Pairing,
     level: float = LEVEL,
-    fail_if_worse: bool = False,
-    tolerance: Annotated[list[str] | None, option(metavar="METRIC=SIZE")] = None,
     execution: Progress,
     printing: Printing,
 ) -> None:
@@ -119,24 +115,12 @@ def compare(
     ----------
     level
         Confidence level of the intervals.
-    fail_if_worse
-        End with exit status 3 if the last model named is worse than another one, by the corrected
-        test of any metric compared.
-    tolerance
-        With --fail-if-worse: a loss that does not matter, such as ndcg@10=0.002, or ndcg@10=1% for
-        1 % of the other model's mean; repeatable.
     """
     from ..results.comparison import compare as compare_evaluations
 
-    if typed("tolerance") and not fail_if_worse:
-        raise InvalidDataError("--tolerance is for --fail-if-worse; give both, or neither")
     saved = _load(results)
     if len(saved.evaluations) < 2:
         raise InvalidDataError("there is only one result; name two or more to compare")
-    losses = _parse_sizes(tolerance, pairing.metrics, saved.first, "--tolerance")
-    tolerances = {
-        metric: Margin.parse(loss, f"--tolerance {metric}") for metric, loss in losses.items()
-    }
     compared = compare_evaluations(
         saved.evaluations, **pairing.arguments(saved.first), level=level, progress=execution.bars
     )
@@ -156,9 +140,63 @@ def compare(
         ):
             width: Any = terminal_width()  # may be infinite
             echo(fill(line, width, break_long_words=False, break_on_hyphens=False))
-    if fail_if_worse and not saved.lacks_last:
-        fail_if_last_is_worse(compared, tolerances)
     saved.fail_if_left_out()
+
+
+#: The exit status of a gate that neither passed nor failed.
+UNDECIDED = 4
+
+
+def gate(
+    rules: Path | None = None,
+    *,
+    candidate: Path | None = None,
+    champion: Path | None = None,
+    reference: Path | None = None,
+    example: bool = False,
+    printed: Annotated[Literal["table", "json", "junit", "markdown"], option("--format")] = "table",
+) -> None:
+    """Decide by the rules of a file whether a model may replace another.
+
+    Exit status: 0 passed, 3 failed, 4 undecided, 2 the rules or data are not as they should be.
+
+    Example: sparse-eval gate rules.toml --candidate results/new --champion results/old
+
+    Parameters
+    ----------
+    rules
+        A file of TOML; --example prints one.
+    candidate
+        The folder with the result of the model to judge.
+    champion
+        The folder with the result of the model that it may replace, of the same held-out data.
+    reference
+        The folder with a third result; rules with not_worse_by are checked against it, too.
+    example
+        Print a commented file of rules, and exit.
+    printed
+        How to print the decision; JUnit is XML for continuous integration.
+    """
+    from ..results.gate import gate as decide
+    from ..results.gate_rules import EXAMPLE
+
+    if example:
+        echo(EXAMPLE, nl=False)
+        return
+    given = {"RULES.toml": rules, "--candidate": candidate, "--champion": champion}
+    missing = [name for name, value in given.items() if value is None]
+    if missing:
+        raise InvalidDataError(f"{' and '.join(missing)}: missing; see sparse-eval gate --help")
+    paths: Any = (rules, candidate, champion, reference)
+    decision = decide(*paths)
+    if printed == "json":
+        echo(json.dumps(decision.to_dict(), indent=2, ensure_ascii=False), data=True)
+    elif printed == "junit":
+        echo(decision.to_junit(), nl=False, data=True)
+    else:
+        echo(decision.to_markdown() if printed == "markdown" else str(decision))
+    if decision.verdict != "passed":
+        raise typer.Exit(NOT_GOOD_ENOUGH if decision.verdict == "failed" else UNDECIDED)
 
 
 def report(
@@ -208,7 +246,7 @@ def _load(words: list[str]) -> SavedResults:
 
     named = [_parse_argument(word) for word in words]
     evaluations: dict[str, Evaluation] = {}
-    left_out, lacks_last = {}, False
+    left_out: dict[str, str] = {}
     with step("read") as done:
         for name, path in named:
             found = _results_in(path)
@@ -231,12 +269,11 @@ def _load(words: list[str]) -> SavedResults:
                         raise
                     left_out[str(folder)] = str(error)
                     tell(f"left out: {error}", "warning", model=called)
-                lacks_last = str(folder) in left_out
         done(counted(len(evaluations), "result"))
     if not evaluations:
         raise SparseEvalError("none of the results could be read; see above")
     first = next(iter(evaluations.values()))
-    return SavedResults(evaluations, first, left_out, lacks_last)
+    return SavedResults(evaluations, first, left_out)
 
 
 def _results_in(path: Path) -> list[Path]:

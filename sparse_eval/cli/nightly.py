@@ -19,10 +19,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from ..core.atomic_files import make_folder_of, replacing
-from ..core.formatting import number
 from ..errors import InvalidDataError, InvalidMetricError
 from ..metrics import convention_named, parse_metrics
-from ..results.decisions import Margin
 from ..results.record import plain_rows
 from .options import Output, Rare, Row, option, typed
 from .terminal import tell
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
     from ..core.types import JSONValue
     from ..metrics import Metric
     from ..results import Evaluation
-    from ..results.comparison import Comparison
 
 #: The exit status of a command whose result is not good enough.
 NOT_GOOD_ENOUGH = 3
@@ -114,32 +111,6 @@ def fail_if_under(bounds: Bounds, means: Mapping[str, float | None], what: str) 
             faults.append(f"{metric} is {found}, and has to be at {least} {worst:g}")
     if faults:
         tell(f"{what} is not good enough: {'; '.join(faults)}", "error", model=what)
-        raise typer.Exit(NOT_GOOD_ENOUGH)
-
-
-def fail_if_last_is_worse(compared: Comparison, tolerances: Mapping[str, Margin]) -> None:
-    """End the command if the last model is worse than another one, by the corrected test.
-
-    Differences up to the tolerance of a metric do not count. A percentage refers to the other
-    model's mean.
-    """
-    last = compared.names[-1]
-
-    def is_tolerated(row: Mapping[Any, Any]) -> bool:
-        most = tolerances.get(row["metric"], Margin()).number(row["mean_a"])
-        return bool(abs(row["difference"]) <= most)
-
-    faults = [
-        f"than {row['better']} by {row['metric']}"
-        + (f" in {row['by']} {row['segment']}" if compared.by else "")
-        + f" ({number(abs(row['difference']))}, p = {row['p_corrected']:.2g})"
-        for row in compared.table.to_dict("records")
-        if row["b"] == last  # pairs have the order of the names
-        and row["better"] == row["a"]
-        and not is_tolerated(row)
-    ]
-    if faults:
-        tell(f"{last} is worse {'; '.join(faults)}", "error", model=last)
         raise typer.Exit(NOT_GOOD_ENOUGH)
 
 

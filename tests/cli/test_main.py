@@ -127,8 +127,11 @@ REFUSED = {
     "compare results/a": "there is only one result; name two or more",
     "compare results/a models/a.npz": "For a model, run first",
     "compare results -m map@3": "have map@3",
-    f"{COMPARE} --tolerance ndcg@10=0.1": "--tolerance is for --fail-if-worse",
-    f"{COMPARE} --fail-if-worse --tolerance ndcg@10=-1": "number of at least 0, found -1",
+    f"{COMPARE} --fail-if-worse": "no option --fail-if-worse any more; sparse-eval gate",
+    f"{COMPARE} --tolerance ndcg@10=0.1": "no option --tolerance any more; sparse-eval gate",
+    "gate": "RULES.toml and --candidate and --champion: missing; see sparse-eval gate --help",
+    "gate none.toml --candidate results/a --champion results/a": "none.toml: cannot be read",
+    "gate r.toml --candidate results --champion results/a": "name one of them: a, b",
     f"{COMPARE} --margin much": "--margin",
     f"{COMPARE} --margin 1% --margin 2%": "expected a metric and a number, such as ndcg@10=1%",
 }  # fmt: skip
@@ -148,6 +151,7 @@ def files(tmp_path_factory):
         "groups.csv": "item,group\nx,1\ny,2\n",
         "no.csv": "a,b\n1,2\n",
         "h.jsonl": "{}\n",
+        "r.toml": '[[rule]]\nmetric = "ndcg@10"\nnot_worse_by = "2%"\n',
     }.items():
         (folder / name).write_text(text)
     for side in ("recs", "truth"):

@@ -168,11 +168,12 @@ def a_night_with_bad_models(operator):
     useless = se.factor_model(np.ones((1, 2)), np.zeros((1, 2)), users=["u1"], items=["i1"])
     se.save_model(useless, "useless.npz")
     operator.runs("score useless.npz --split split --out night/useless", *METRICS)
-    judged = "-m ndcg@10 --fail-if-worse"
-    worse = f"compare night/2/{third} night/useless {judged}"
-    printed = operator.runs(worse, status=3, says=f"useless is worse than {third} by ndcg@10")
-    assert third in printed
-    operator.runs(f"compare night/useless night/2/{third} {judged}")
+    Path("rules.toml").write_text('[[rule]]\nmetric = "ndcg@10"\nnot_worse_by = "5%"\n')
+    sides = f"night/2/{third}", "night/useless"
+    for (champion, candidate), status in ((sides, 3), (sides[::-1], 0)):
+        words = f"gate rules.toml --candidate {candidate} --champion {champion}"
+        printed = operator.runs(words, status=status)
+        assert f"verdict: {'failed' if status else 'passed'}" in printed
     operator.runs("report night/2 --history nights.jsonl -o page.html")
     assert '<h2 id="nights">Nights</h2>' in Path("page.html").read_text(encoding="utf-8")
 

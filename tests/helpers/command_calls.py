@@ -46,7 +46,7 @@ compare d/results -m ndcg@5
 compare d/results/a d/results/b -m ndcg@5,mrr --format json
 compare d/results -m ndcg@5 --by d/plans.csv --correction bh
 compare d/results -m ndcg@5 --margin 1% --format csv
-compare d/results/b d/results/a --fail-if-worse -m ndcg@5
+gate d/rules.toml --candidate d/results/b --champion d/results/a --format json
 compare d/results --test wilcoxon -m ndcg@5 --level 0.9
 report d/results --out o.html -m ndcg@5 --title Models
 split d/clicks.csv --out o
@@ -116,6 +116,8 @@ def write_inputs(folder):
     write_damage(folder)
     plans = pd.DataFrame({"user": holdout.users.tolist()})
     plans["plan"] = np.where(plans.index % 2, "free", "paid")
+    text = '[[rule]]\nmetric = "ndcg@5"\nnot_worse_by = "5%"\nsegments = "plans.csv"\n'
+    (folder / "rules.toml").write_text(text)
     plans.to_csv(folder / "plans.csv", index=False)
 
 

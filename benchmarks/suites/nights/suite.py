@@ -1,4 +1,4 @@
-"""Suite `nights`: `compare --fail-if-worse` stops nightly runs as often as it should."""
+"""Suite `nights`: `gate` passes and fails candidates as often as it should."""
 
 import math
 from collections.abc import Iterator
@@ -18,42 +18,34 @@ def run(job: Job) -> dict[str, Any]:
     say("simulating nights")
     scale = TOY if job.smoke else 1.0
     report = job.call("suites.nights.probe:simulate", scale)
-    report["out_of_bounds"] = [] if job.smoke else out_of_bounds(shares(report))
+    report["out_of_bounds"] = [] if job.smoke else out_of_bounds(bounded(report))
     return report
 
 
-def shares(report: dict[str, Any]) -> Iterator[Share]:
-    """Yield the share of stopped nights, with at most false alarms and at least the power."""
-    most, least = round(1 - report["level"], 12), report["power"]
-    for title, share in report["equal"].items():
-        yield f"{title}: stopped equally good models", share, 0.0, most + noise(most, report)
-    for title, share in report["lost"].items():
-        if title.startswith("1 metric"):
-            low = least - noise(least, report)
-            yield f"{title}: stopped detectable losses", share, low, 1.0
-
-
-def noise(share: float, report: dict[str, Any]) -> float:
-    return NOISE * math.sqrt(share * (1 - share) / report["nights"])
+def bounded(report: dict[str, Any]) -> Iterator[Share]:
+    """Yield the shares of nights with a wrong verdict, which may be `alpha` at most."""
+    most = report["alpha"]
+    noise = NOISE * math.sqrt(most * (1 - most) / report["nights"])
+    for title, by_loss in report["shares"].items():
+        yield f"{title}: failed equal models", by_loss["0%"]["failed"], 0.0, most + noise
+        for loss in ("10%", "20%"):
+            share = by_loss[loss]["passed"]
+            yield f"{title}: passed a loss of {loss}", share, 0.0, most + noise
 
 
 def nights(report: dict[str, Any]) -> str:
-    """Return how many nights are stopped, with a description of the nights."""
-    titles = dict.fromkeys([*report["equal"], *report["lost"]])
+    """Return the shares of nights by verdict, with a description of the nights."""
     rows = [
-        (title, *(percent(report[of][title]) if title in report[of] else "" for of in CASES))
-        for title in titles
+        (title, loss, *(percent(share) for share in shares.values()))
+        for title, by_loss in report["shares"].items()
+        for loss, shares in by_loss.items()
     ]
-    noise = percent((0.05 * 0.95 / report["nights"]) ** 0.5)
     note = (
-        f"{report['nights']:,} nights (± {noise} where 5 % are stopped) of {report['n_users']:,} "
-        f"users unless said. The detectable loss is that of {100 * report['power']:.0f} % for one "
-        "metric and two models; with more, the correction asks for more."
+        f"{report['nights']:,} nights of {report['n_users']:,} users; every rule is "
+        f'`not_worse_by = "{report["margin"]}"`, at `alpha = {report["alpha"]:g}`.'
     )
-    headings = ("nights that are stopped", *CASES.values())
+    headings = ("rules", "hits that the candidate lost", "passed", "undecided", "failed")
     return f"{markdown(headings, rows)}\n\n{note}"
 
-
-CASES = {"equal": "equally good models", "lost": "a loss of the detectable size"}
 
 TABLES = {"nights": nights}
