@@ -18,8 +18,8 @@ from .terminal import echo
 #: Former options of commands, and what replaces them.
 _SHARED = "results are compared on the users that they share, and a note counts the others"
 _GATE = (
-    "sparse-eval gate RULES.toml --candidate FOLDER --champion FOLDER judges a model, by rules that "
-    "`sparse-eval gate --example` shows"
+    "sparse-eval gate RULES.toml --candidate FOLDER --champion FOLDER judges a model, by rules "
+    "that `sparse-eval gate --example` shows"
 )
 FORMER = {
     ("compare", "--users"): _SHARED,

@@ -21,13 +21,23 @@ _LENGTH = {
     "k": "k={!r}",
     "n": "n={!r}",
 }
+_AT = {"at": "at={!r}"}
 _PROTOCOL = {"metrics": "se.Protocol(metrics, filter_seen={!r}) as metrics"}
 
 #: Arguments of other libraries, and former ones of this package. For each, arguments of this
 #: package, and what to give if a function has this argument; {0!r} is the value.
 SPELLINGS = {
-    **dict.fromkeys(("K", "N", "cutoff", "topk", "k"), _LENGTH),
-    **dict.fromkeys(("filter_already_liked_items", "filter_seen"), _PROTOCOL),
+    **dict.fromkeys(("K", "N", "topk", "k"), _LENGTH),
+    "cutoff": _LENGTH | _AT,
+    **dict.fromkeys(("cut", "split_at"), _AT),
+    "time": {"timestamp": "timestamp={!r}", **_AT},
+    **dict.fromkeys(("filter_already_liked_items", "filter_seen", "exclude_seen"), _PROTOCOL),
+    **{f"{name}_col": {name: f"{name}={{!r}}"} for name in ("user", "item", "value", "timestamp")},
+    "metric": {"metrics": "metrics={!r}"},
+    "gain": {"metrics": "the gain with the metric: 'ndcg(gain={})@10'"},
+    "segments": {"by": "it as by=", "metrics": "it to ev.by(segments)"},
+    "exclude": {"train": "it as train="},
+    "factors": {"space": "space={{'factors': {!r}}}"},
     "threshold": {
         "validation": "se.Relevance.from_csr(matrix, threshold={0!r}) or from_frame as validation",
         "interactions": "interactions.filter(min_value={0!r}) as interactions",

@@ -29,6 +29,7 @@ _INSTEAD = {
     "load_frame": "se.Interactions.from_frame(df)",
     "load_npz": "se.datasets.load(path, format='npz')",
     "load_parquet": "se.datasets.load(path, format='parquet')",
+    "movielens": "se.datasets.load_movielens(path)",
     "load_parts": "se.Holdout.from_frames(train, validation)",
 }
 

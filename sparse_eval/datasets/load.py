@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.arguments import show_spelling
 from ..core.atomic_files import as_input
 from ..errors import InvalidDataError, InvalidFileError
 from ..inputs.columns import USUAL
@@ -42,6 +43,7 @@ _OPTIONS: dict[str, set[str]] = {
 _FORMATS = sorted(_OPTIONS.keys() - {"frame"})
 
 
+@show_spelling
 def load(
     source: PathLike | Frame | Sequence[PathLike | Frame],
     *,

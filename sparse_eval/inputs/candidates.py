@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -158,6 +159,9 @@ def as_candidates(given: Any) -> Candidates:
         return given
     if isinstance(given, Mapping) and not sparse.issparse(given):  # whose users may have none
         given = Relevance.from_frame(rows_by_user(given, "candidates", "gain"), gain=None)
+    is_text = isinstance(given, list | tuple) and given and isinstance(given[0], str)
+    if is_text and not Path(given[0]).exists():  # ids, unless they are paths of tables
+        return for_all_users(given)
     given = read_truth(given, gain=None)
     if isinstance(given, Relevance):
         given = given.to_csr()

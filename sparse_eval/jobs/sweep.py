@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import chain, count
 from pathlib import Path
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..core.arguments import check_flag, show_spelling
+from ..core.arrays import describe
 from ..core.atomic_files import as_path, replacing
 from ..core.formatting import escaped, plain
 from ..core.hashing import digest_file
@@ -50,7 +51,7 @@ from .ledger import INPUTS, LINE, TABLE, Ledger
 from .scoring import Scoring, best_of, parse_monitored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     import pandas as pd
 
@@ -226,6 +227,12 @@ def sweep(
 def list_checkpoints(paths: PathLike | Iterable[PathLike]) -> list[Path]:
     """Return the files that `sweep` scores, each once, or raise as it does if there are none."""
     files: dict[Path, None] = {}
+    if isinstance(paths, Mapping):
+        raise InvalidDataError(
+            f"the checkpoints are {describe(paths)}; expected paths. Save models with "
+            "se.save_model, or evaluate each with se.evaluate_model",
+            argument="paths",
+        )
     given = list(paths) if isinstance(paths, Iterable) and not isinstance(paths, str) else [paths]
     for path in map(as_path, given):
         members = [path]

@@ -23,7 +23,7 @@ from .measured_block import Measured
 from .partial_results import distinct_parts, merge_parts
 from .precision_recall import precision_recall
 from .record import make_record, to_dict
-from .saving import load, savable_of, save
+from .saving import SUMMARY, load, savable_of, save
 from .segments import break_down, deviation_between
 from .summary import COLUMNS, few_users, show, summarize
 
@@ -67,8 +67,12 @@ _INSTEAD = {
     "relevance": "the validation data",
     "replicates": "the interval in ev.summary()",
     "seen": 'ev.to_dict(), with "n_cold", "n_relevant_seen" and "n_listed_seen"',
+    "ci": 'ev.summary()[["ci_low", "ci_high"]]',
+    "plot": "ev.to_frame()['mean'].plot(), or se.plots",
     "to_csv": "ev.per_user.to_csv(path)",
     "to_json": "json.dumps(ev.to_dict())",
+    "to_pandas": "ev.to_frame() or ev.per_user",
+    "to_polars": "polars.from_pandas(ev.to_frame().reset_index())",
     "to_parquet": "ev.per_user.to_parquet(path)",
     "users": "ev.per_user.index",
     **{
@@ -1039,6 +1043,14 @@ def named_evaluations(evaluations: Any, least: int = 1) -> dict[str, Evaluation]
                 f"two folders have the same name: {', '.join(path.name for path in paths)}; "
                 "give them by name: {'a': folder, 'b': other}"
             )
+    if isinstance(evaluations, str | Path):
+        folders = sorted(place.parent for place in Path(evaluations).glob(f"*/{SUMMARY}"))
+        if len(folders) < least:
+            raise InvalidDataError(
+                f"{evaluations} has {len(folders)} folders of saved evaluations, and {least} or "
+                "more are needed; ev.save(folder) and se.sweep(..., save=True) write them"
+            )
+        evaluations = {folder.name: folder for folder in folders}
     if not isinstance(evaluations, Mapping) or len(evaluations) < least:
         several = "two or more evaluations" if least > 1 else "one or more evaluations"
         raise InvalidDataError(

@@ -129,7 +129,7 @@ REFUSED = {
     "compare results -m map@3": "have map@3",
     f"{COMPARE} --fail-if-worse": "no option --fail-if-worse any more; sparse-eval gate",
     f"{COMPARE} --tolerance ndcg@10=0.1": "no option --tolerance any more; sparse-eval gate",
-    "gate": "RULES.toml and --candidate and --champion: missing; see sparse-eval gate --help",
+    "gate r.toml": "--candidate and --champion: missing; see sparse-eval gate --help",
     "gate none.toml --candidate results/a --champion results/a": "none.toml: cannot be read",
     "gate r.toml --candidate results --champion results/a": "name one of them: a, b",
     f"{COMPARE} --margin much": "--margin",

@@ -203,6 +203,7 @@ def test_arguments_of_other_libraries_show_ours(name):
         se.evaluate, se.evaluate_model, se.top_k, se.recommend, se.compare, se.train_als,
         se.cross_validate, se.split.random, se.split.last_n, se.split.k_fold,
         se.write_report, se.Evaluation.save, se.tune, se.EvaluationCallback.__init__,
+        se.datasets.load, se.split.temporal, se.Rankings.from_scores,
     ):  # fmt: skip
         own = function.__annotations__.keys()
         if name in own or not own & SPELLINGS[name].keys():
@@ -211,6 +212,37 @@ def test_arguments_of_other_libraries_show_ours(name):
             function(**{name: 10})
         n_shown += 1
     assert n_shown
+
+
+def test_a_split_without_a_test_part(holdout):
+    assert holdout.test is None
+    with pytest.raises(InvalidDataError, match="Pass holdout.validation"):
+        se.evaluate_model(lambda rows: rows, holdout.train, holdout.test, "ndcg@10")
+
+
+def test_ids_of_candidates_in_a_list(holdout):
+    model = se.baselines.popularity(holdout.train)
+    ids = holdout.items
+    expected = se.evaluate_model(model, holdout, "ndcg@10", candidates=ids.index)
+    for given in (ids.tolist(), tuple(ids.tolist()), np.array(ids.tolist())):
+        found = se.evaluate_model(model, holdout, "ndcg@10", candidates=given)
+        assert dict(found) == dict(expected)
+
+
+def test_a_folder_of_results_is_compared(tmp_path):
+    for name, lists in (("one", [[0, 1]]), ("two", [[1, 0]])):
+        rankings = se.Rankings.from_topk(np.repeat(lists, 3, axis=0))
+        ev = se.evaluate(rankings, sparse.csr_matrix([[1.0, 0.0]] * 3), "mrr@2")
+        ev.save(tmp_path / "all" / name)
+    assert se.compare(tmp_path / "all").names == ("one", "two")
+    (tmp_path / "none").mkdir()
+    with pytest.raises(InvalidDataError, match=re.escape("se.sweep(..., save=True) write them")):
+        se.compare(str(tmp_path / "none"))
+
+
+def test_models_are_no_checkpoints(holdout):
+    with pytest.raises(InvalidDataError, match="expected paths. Save models with se.save_model"):
+        se.sweep({"a": se.baselines.popularity(holdout.train)}, holdout, "ndcg@10")
 
 
 def test_an_evaluation_is_like_a_mapping_of_means():
@@ -438,6 +470,8 @@ FORMER_SPELLINGS = {
     "names": lambda: se.evaluate(ONE_LIST, ONE_HIT, "ndcg@2").names,
     "n_skipped": lambda: se.evaluate(ONE_LIST, ONE_HIT, "ndcg@2").n_skipped,
     "compare": lambda: se.evaluate(ONE_LIST, ONE_HIT, "ndcg@2").compare,
+    "to_pandas": lambda: se.evaluate(ONE_LIST, ONE_HIT, "ndcg@2").to_pandas,
+    "leave_one_out": lambda: se.split.leave_one_out,
 }
 NEW_SPELLINGS = {
     "evaluate": "item_data=",
@@ -450,6 +484,8 @@ NEW_SPELLINGS = {
     "names": "list(ev)",
     "n_skipped": 'ev.to_dict()["n_skipped"]',
     "compare": "se.compare(",
+    "to_pandas": "ev.to_frame()",
+    "leave_one_out": "se.split.leave_k_out(interactions, n=1)",
 }
 
 

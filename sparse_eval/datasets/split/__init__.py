@@ -18,6 +18,7 @@ A random split orders the pairs of each user by a hash of seed, user code and it
 held-out pairs of a user therefore do not depend on other users.
 """
 
+from ...core.messages import no_attribute
 from .by_time import last_n, rolling, temporal
 from .chance import k_fold, leave_k_out, random, users
 from .holdout import Holdout, LeftOut, Unknown
@@ -34,3 +35,8 @@ __all__ = [
     "temporal",
     "users",
 ]
+
+
+def __getattr__(name: str) -> object:
+    instead = {"leave_one_out": "se.split.leave_k_out(interactions, n=1)"}
+    raise no_attribute(f"module {__name__!r}", name, instead)

@@ -65,6 +65,12 @@ def split_arguments(train: Any, validation: Any, metrics: Any) -> tuple[Any, Any
             )
         metrics = validation if metrics is None else metrics
         train, validation = training_part(train), train.validation
+    elif validation is None and metrics is not None:
+        raise InvalidDataError(
+            "validation is None, as the test part of a Holdout is if the split made none. Pass "
+            "holdout.validation, or the Holdout and metrics",
+            argument="validation",
+        )
     if metrics is None:
         raise InvalidMetricError(
             "no metrics are given; expected train, validation and metrics, or a Holdout and metrics"
