@@ -171,7 +171,9 @@ def temporary_beside(target: Path, token: str) -> Path:
     The path is absolute, because pandas and pyarrow interpret ``~`` and ``http:`` at the beginning.
     Its name, which begins with the target name, is shortened to fit into 255 bytes.
     """
-    return target.parent.absolute() / f".{target.stem[:40]}.{token}{target.suffix[:16]}"
+    # The exporter of Prometheus reads every name that ends so, hidden ones too.
+    suffix = ".tmp" if target.suffix == ".prom" else target.suffix[:16]
+    return target.parent.absolute() / f".{target.stem[:40]}.{token}{suffix}"
 
 
 def _target_of(path: PathLike) -> Path:

@@ -412,7 +412,7 @@ class Comparison:
 
 @show_spelling
 def compare(
-    evaluations: Mapping[str, Evaluation | PathLike] | Sequence[PathLike],
+    evaluations: Mapping[str, Evaluation | PathLike] | Sequence[PathLike] | PathLike,
     metrics: str | Iterable[str] | None = None,
     *,
     test: Literal["t", "wilcoxon", "permutation"] = "t",
@@ -429,9 +429,9 @@ def compare(
 
     Parameters
     ----------
-    evaluations : mapping of str to Evaluation or path, or sequence of paths
-        Two or more evaluations by name, or the folders of saved ones. Without names, each is called
-        like its folder.
+    evaluations : mapping of str to Evaluation or path, sequence of paths, or path
+        Two or more evaluations by name, or the folders of saved ones, or a folder that contains
+        these. Without names, each is called like its folder.
     metrics : str or iterable of str, optional
         Metrics to compare, by their names in the evaluations; by default the metrics that all have.
         Fewer metrics, chosen before looking at the results, need a smaller correction.

@@ -12,7 +12,7 @@ from scipy import sparse
 
 import sparse_eval as se
 from sparse_eval.cli.nightly import write_prometheus
-from sparse_eval.core.atomic_files import locked_folder
+from sparse_eval.core.atomic_files import locked_folder, temporary_beside
 from sparse_eval.core.formatting import number
 
 METRICS = ("-m", "ndcg@10,recall@10,coverage@10")
@@ -275,6 +275,7 @@ def test_labels_are_escaped(tmp_path):
     names = ['a"b', "c\\d", "two\nlines", "שלום"]
     models = {name: reporting.evaluate(1, 0.5) for name in names}
     write_prometheus(tmp_path / "s.prom", "", models, None, 0, 1.0)
+    assert temporary_beside(tmp_path / "s.prom", "x").suffix != ".prom"  # which would be read
     found = samples(tmp_path / "s.prom")
     assert [labels[0] for labels in found["users"]] == names
     assert set(found["best"].values()) == {0}
