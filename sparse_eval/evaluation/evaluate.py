@@ -91,7 +91,7 @@ def evaluate(
     candidates : Candidates, sparse matrix, Interactions, frame, path, mapping or array, optional
         The items that each user could be recommended; items in `train` are excluded. Pass a row or
         entry for each user and candidate, matched like `train`, or a mapping of user ids to items.
-        Or one flat array or list of items, or a pandas.Index of ids, for all users. Random lists, lift,
+        Or one array or list of items, or a pandas.Index of ids, for all users. Random lists, lift,
         auc, mean and percentile rank use them instead of the whole catalogue. Relevant items that
         are not candidates are missed, and listed items that are not candidates stay; both are
         counted.
