@@ -33,11 +33,11 @@ def prepare(case):
 
 def top_k(case):
     factors = (case.user_factors, case.item_factors)
-    options = {"seen": case.train, "users": case.users, "num_threads": case.threads}
+    options = {"train": case.train, "users": case.users, "num_threads": case.threads}
     return se.top_k(factors, k=case.k, **options).ids
 
 
 def held_out_ranks(case):
     factors = (case.user_factors, case.item_factors)
-    options = {"seen": case.train, "num_threads": case.threads}
+    options = {"train": case.train, "num_threads": case.threads}
     return se.ranks(factors, case.validation, k=case.k, **options)
