@@ -41,6 +41,9 @@ COLUMNS = (
 #: A distance that is not known, as in a segment with too few users.
 _UNKNOWN = (math.nan, math.nan, math.nan)
 
+#: The verdict about a segment that is too small to be judged.
+_TOO_FEW = "too few users"
+
 #: How many bands of users by activity there are.
 _BANDS = 4
 
@@ -137,7 +140,7 @@ class Decision:
         """
         suite = ET.Element("testsuite", name="sparse_eval gate", tests=str(len(self.table)))
         counts = {"failure": 0, "error": 0, "skipped": 0}
-        kinds = {"failed": "failure", "undecided": "error", "too few users": "skipped"}
+        kinds = {"failed": "failure", "undecided": "error", _TOO_FEW: "skipped"}
         for row, cells in zip(self.table.to_dict("records"), self.shown(), strict=True):
             name = ", ".join(cell for cell in cells[:2] if cell)
             case = ET.SubElement(suite, "testcase", classname="gate", name=name)
@@ -178,7 +181,8 @@ def gate(
         It **passed** if every rule holds by a one-sided test at ``alpha``. All have to hold, so the
         tests are not corrected (an intersection–union test [1]_). It **failed** if a rule is shown
         to be broken: by a one-sided test at ``alpha``, corrected for the number of tests
-        (Bonferroni). Otherwise it is **undecided**.
+        (Bonferroni). Otherwise it is **undecided**, as with a rule all of whose segments have fewer
+        than ``min_users``.
 
         Its ``table`` has for each test ``rule``, ``segment``, ``against``, ``n_users``, the means
         ``candidate`` and ``other``, and their ``difference``; ``excess``, how far the rule holds,
@@ -234,14 +238,21 @@ def gate(
         _check_single(name, one)
     named = named_evaluations(given, least=2)
     judge = _Judge(parsed, named)
-    tests = [test for rule in parsed.rules for test in judge.tests(rule)]
+    by_rule = [list(judge.tests(rule)) for rule in parsed.rules]
+    tests = [test for of_rule in by_rule for test in of_rule]
     judged = [test for test in tests if test["level"] == "fail" and test["verdict"] is None]
     most = parsed.alpha_failed / max(len(judged), 1)
     for test in tests:
         _decide(test, parsed.alpha, most)
     verdicts = {test["verdict"] for test in judged}
+    # A rule whose segments are all too small is not shown to hold.
+    if any(
+        all(test["verdict"] == _TOO_FEW and test["level"] == "fail" for test in of_rule)
+        for of_rule in by_rule
+    ):
+        verdicts.add("undecided")
     verdict: Any = "failed" if "failed" in verdicts else "undecided"
-    if verdicts == {"passed"}:
+    if verdicts <= {"passed"}:
         verdict = "passed"
     if verdict == "undecided" and parsed.undecided == "fail":
         verdict = "failed"
@@ -488,7 +499,7 @@ class _Judge:
             "other": means[1] if other else math.nan,
             "difference": means[0] - means[1] if other else math.nan,
             "distance": found,
-            "verdict": "too few users" if too_few else None,
+            "verdict": _TOO_FEW if too_few else None,
             "level": rule.level,
             "is_paired": is_wide,
         }

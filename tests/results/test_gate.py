@@ -166,6 +166,13 @@ def test_segments_of_a_file(tmp_path):
     values = (A - 0.95 * B)[:200]
     expected = stats.ttest_1samp(values, 0, alternative="greater").pvalue
     assert decision.table["p_passed"][0] == pytest.approx(expected, rel=1e-10)
+    # The free users alone decide, and nobody if all segments are too small.
+    (tmp_path / "rules.toml").write_text(text + "min_users = 150\n")
+    assert se.gate(tmp_path / "rules.toml", EVS[0], EVS[0]).verdict == "passed"
+    (tmp_path / "rules.toml").write_text(text + "min_users = 250\n")
+    assert se.gate(tmp_path / "rules.toml", EVS[0], EVS[0]).verdict == "undecided"
+    (tmp_path / "rules.toml").write_text(text + 'min_users = 250\nlevel = "warn"\n')
+    assert se.gate(tmp_path / "rules.toml", EVS[0], EVS[0]).verdict == "passed"
     (tmp_path / "rules.toml").write_text(text.replace(":plan", ":job"))
     with pytest.raises(InvalidDataError, match="has no column 'job'; it has plan, age"):
         se.gate(tmp_path / "rules.toml", EVS[0], EVS[1])
