@@ -280,7 +280,7 @@ def _results_in(path: Path) -> list[Path]:
     """Return a saved evaluation, or the summaries of all in a folder, without removed ones."""
     from ..jobs.cross_validate import JOB
     from ..jobs.sweep import saved_evaluations
-    from ..results.saving import SUMMARY
+    from ..results.saving import SUMMARY, summaries_in
 
     if (path / f"{JOB}.jsonl").exists():
         raise InvalidFileError(
@@ -291,7 +291,7 @@ def _results_in(path: Path) -> list[Path]:
     if not path.is_dir() or (path / SUMMARY).exists():
         return [path]
     gone = saved_evaluations(path, "gone").values()
-    found = [place for place in sorted(path.glob(f"*/{SUMMARY}")) if place.parent not in gone]
+    found = [place for place in summaries_in(path) if place.parent not in gone]
     if not found:
         raise InvalidFileError(
             f"contains no results: neither {SUMMARY} nor folders with one; --out writes it", path

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..core.types import Floats, Integers
+    from ..core.types import Booleans, Floats, Integers
     from ..inputs.axes import Axis
     from ..metrics import Metric
     from .intervals import Interval
@@ -122,7 +122,7 @@ def count_losers(
     level, margin = check_fraction("level", level), check_number("margin", margin, 0)
     differences, rows, users = paired(part, other, metric)
     losses = -differences if part.traits_of(metric).higher_is_better else differences
-    loses = losses > margin * (1 + 1e-9)  # 0.8 − 0.7 is not more than 0.1
+    loses = exceed(losses, margin)
     if by is None:
         columns = [Segments(["all"], np.zeros(len(users), np.int64))]
     elif isinstance(by, str) and by == "activity":
@@ -140,6 +140,12 @@ def count_losers(
                 table.append((*where, n_losers, n_losers / len(members), *ends))
     names = ["by", "segment", "n_users", "losers", "share", "ci_low", "ci_high"]
     return pd.DataFrame(table, columns=names).drop(columns=["by", "segment"] if by is None else [])
+
+
+def exceed(losses: Floats, margin: float) -> Booleans:
+    """Return whether each loss is above a margin, but for its rounding error."""
+    exceeds: Booleans = losses > margin * (1 + 1e-9)  # 0.8 − 0.7 is not more than 0.1
+    return exceeds
 
 
 def activity_of(part: Part, rows: Integers) -> Segments:

@@ -23,7 +23,7 @@ from .measured_block import Measured
 from .partial_results import distinct_parts, merge_parts
 from .precision_recall import precision_recall
 from .record import make_record, to_dict
-from .saving import SUMMARY, load, savable_of, save
+from .saving import load, savable_of, save, summaries_in
 from .segments import break_down, deviation_between
 from .summary import COLUMNS, few_users, show, summarize
 
@@ -1044,7 +1044,7 @@ def named_evaluations(evaluations: Any, least: int = 1) -> dict[str, Evaluation]
                 "give them by name: {'a': folder, 'b': other}"
             )
     if isinstance(evaluations, str | Path):
-        folders = sorted(place.parent for place in Path(evaluations).glob(f"*/{SUMMARY}"))
+        folders = [place.parent for place in summaries_in(Path(evaluations))]
         if len(folders) < least:
             raise InvalidDataError(
                 f"{evaluations} has {len(folders)} folders of saved evaluations, and {least} or "

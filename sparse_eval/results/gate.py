@@ -15,12 +15,13 @@ from ..core.formatting import as_html, numbers, records, text_table
 from ..errors import InvalidDataError
 from .decisions import Margin, users_needed
 from .differences import POWER, replicates_distance, values_distance
+from .distribution import activity_of, exceed
 from .evaluation import named_evaluations
 from .gate_rules import Rules
 from .intervals import interval_around, one_sided
 from .matching import SharedUsers, check_alike, shared_metrics, shared_users
-from .saving import SUMMARY
-from .segments import Segments, bands_of, segmentations
+from .saving import SUMMARY, summaries_in
+from .segments import Segments, segmentations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -43,9 +44,6 @@ _UNKNOWN = (math.nan, math.nan, math.nan)
 
 #: The verdict about a segment that is too small to be judged.
 _TOO_FEW = "too few users"
-
-#: How many bands of users by activity there are.
-_BANDS = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -267,7 +265,7 @@ def _check_single(name: str, given: Any) -> None:
     """Raise if a path is a folder of several results."""
     if not isinstance(given, str | Path) or (Path(given) / SUMMARY).exists():
         return
-    found = sorted(place.parent.name for place in Path(given).glob(f"*/{SUMMARY}"))
+    found = [place.parent.name for place in summaries_in(Path(given))]
     if found:
         raise InvalidDataError(
             f"{name}: {given} is a folder of several results; name one of them: {', '.join(found)}",
@@ -420,14 +418,13 @@ class _Judge:
             known = self.parts["champion"].per_user.evaluated_users
             return [Segments(["newcomers"], np.where(users.isin(known), -1, 0))]
         if named == "activity":
-            counts = self.parts["candidate"].per_user.n_seen
-            if counts is None:
+            candidate = self.parts["candidate"]
+            if candidate.per_user.n_seen is None:
                 raise self._fault(
                     rule,
                     "the numbers of users' training items are not known; evaluate with train",
                 )
-            seen = counts[rows[0]]
-            return [bands_of(seen, np.ones(len(seen)), _BANDS, "items")]
+            return [activity_of(candidate, rows[0])._replace(title="")]
         path, column = self.rules.folder / named, ""
         if not path.exists() and ":" in named:
             text, _, column = named.rpartition(":")
@@ -463,9 +460,7 @@ class _Judge:
             row = a.row_of(metric)
             n_users, means = a.count(row), [a.value(row), 0.0]
             if b is None:
-                replicates = a.replicates(row)
-                spread = float(replicates.std(ddof=1)) if len(replicates) > 1 else math.nan
-                distance = partial(_constant, (means[0], spread, len(replicates) - 1))
+                distance = partial(replicates_distance, (a, a), metric, True)
             else:
                 if any(self.users_with(other).left_out.values()):
                     raise self._fault(
@@ -481,11 +476,11 @@ class _Judge:
         if too_few:
             found = _UNKNOWN
         elif rule.more_than is not None:
-            loses = (sign * (of_b - of_a) > rule.more_than).astype(np.float64)
+            loses = exceed(sign * (of_b - of_a), rule.more_than).astype(np.float64)
             share, error, freedom = values_distance(loses, np.zeros(len(loses)), 1.0)
             found = rule.size - share, error, freedom
         elif b is None:
-            mean, error, freedom = distance(1.0)
+            mean, error, freedom = distance(1.0 if is_wide else 0.0)  # of a less nothing
             direction = 1 if rule.asks == "at_least" else -1
             found = direction * (mean - rule.size), error, freedom
         else:
@@ -522,8 +517,3 @@ class _Judge:
     @staticmethod
     def _fault(rule: Rule, message: str) -> InvalidDataError:
         return InvalidDataError(f"the rule {rule}: {message}", argument="rule")
-
-
-def _constant(distance: Distance, _: float) -> Distance:
-    """Return the distance of a number from nothing, whatever multiple of that is subtracted."""
-    return distance

@@ -261,7 +261,7 @@ def _check_keys(given: Mapping[str, Any], known: tuple[str, ...], what: str) -> 
     for key in given:
         if key not in known:
             near = get_close_matches(str(key), known, 1)
-            meant = f"; did you mean {near[0]}?" if near else ""
+            meant = f"; did you mean {near[0]}?" if near else "."
             raise InvalidDataError(
                 f"{what} has the key {key!r}{meant} The keys are {', '.join(known)}",
                 argument="rules",

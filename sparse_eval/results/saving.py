@@ -245,6 +245,11 @@ def remove_saved(folder: Path) -> None:
         raise OutputError(f"{folder}: cannot be removed: {error.strerror or error}") from error
 
 
+def summaries_in(folder: Path) -> list[Path]:
+    """Return the summaries of the evaluations that are saved in folders of a folder."""
+    return sorted(folder.glob(f"*/{SUMMARY}"))
+
+
 def read_summary(path: Path) -> dict[str, Any]:
     """Return the JSON of a saved evaluation, or raise `InvalidFileError`."""
     content: dict[str, Any] = read_json(

@@ -239,6 +239,7 @@ def test_baselines(model_results):
         ({}, "there is no rule"),
         (rules(), "there is no rule"),
         (rules(not_worse(), min_user=1), "'min_user'; did you mean min_users"),
+        (rules(not_worse(), night=1), "has the key 'night'. The keys are"),
         (rules({"metrik": "mrr@10"}), "rule 1 has the key 'metrik'; did you mean metric"),
         (rules({"metric": "mrr@10"}), "has none of not_worse_by"),
         (rules({"not_worse_by": "1%"}), "needs either metric or losers"),
