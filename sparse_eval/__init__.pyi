@@ -19,7 +19,6 @@ from .inputs.relevance import Relevance as Relevance
 from .jobs import track as track
 from .jobs.cross_validate import CrossValidation as CrossValidation
 from .jobs.cross_validate import cross_validate as cross_validate
-from .jobs.history import History as History
 from .jobs.sweep import sweep as sweep
 from .jobs.train import EvaluationCallback as EvaluationCallback
 from .jobs.train import TrainingStopped as TrainingStopped

@@ -21,12 +21,20 @@ _GATE = (
     "sparse-eval gate RULES.toml --candidate FOLDER --champion FOLDER judges a model, by rules "
     "that `sparse-eval gate --example` shows"
 )
+_NIGHT = "sparse-eval night CONFIG.toml decides every night, and keeps the decisions"
 FORMER = {
     ("compare", "--users"): _SHARED,
     ("compare", "--fail-if-worse"): _GATE,
     ("compare", "--tolerance"): _GATE,
     ("report", "--users"): _SHARED,
     ("report", "--item-names"): "Evaluation.explain in Python shows the list of a user",
+    ("report", "--history"): "--nights FOLDER shows the decisions that `sparse-eval night` wrote",
+    **{(name, "--fail-under"): _GATE for name in ("score", "evaluate")},
+    **{
+        (name, option): _NIGHT
+        for name in ("score", "evaluate")
+        for option in ("--history", "--night")
+    },
     ("score", "--watch"): "repeat the command with a timer; it scores only changed checkpoints",
     ("split", "--keep"): "use --events",
 }
@@ -76,6 +84,11 @@ COMMANDS = {
         "comparing",
         "gate",
         "Decide by the rules of a file whether a model may replace another.",
+    ),
+    "night": (
+        "night",
+        "night",
+        "Score tonight's checkpoints, decide about the best by rules, and keep the decision.",
     ),
     "report": (
         "comparing",

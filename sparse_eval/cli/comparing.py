@@ -1,4 +1,4 @@
-"""Commands that use saved results: compare, report."""
+"""Commands that use saved results: compare, gate, report."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 import typer
 
 from ..core.formatting import terminal_width
-from ..errors import InvalidDataError, InvalidFileError, SparseEvalError, shown
+from ..errors import (
+    InvalidDataError,
+    InvalidFileError,
+    InvalidMetricError,
+    SparseEvalError,
+    shown,
+)
 from ..results.intervals import LEVEL
 from .loading import check_inputs_are_kept
-from .nightly import NOT_GOOD_ENOUGH, parse_by_metric
 from .options import (
     Metrics,
     Output,
@@ -28,7 +33,10 @@ from .options import (
 from .terminal import echo, tell
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ..results import Evaluation
+    from ..results.gate import Decision
 
 Results: TypeAlias = Annotated[
     list[str],
@@ -76,12 +84,27 @@ class Pairing:
 
 
 def _parse_sizes(
-    words: list[str] | None, metrics: list[str] | None, first: Evaluation, option: str
+    words: list[str], metrics: list[str] | None, first: Evaluation, option: str
 ) -> dict[str, str]:
     """Parse ``METRIC=SIZE`` for `metrics`, by default the metrics of a result."""
-    convention = first.request.convention.name
-    found = parse_by_metric(words, metrics or first.keys(), convention, option, "1%")
-    return {str(metric): size for metric, size in found}
+    from ..metrics import parse_metrics
+
+    defaults = first.request.convention.options
+    computed = parse_metrics(list(metrics or first.keys()), defaults)
+    found = {}
+    for word in words:
+        name, _, size = word.rpartition("=")
+        if not name:
+            raise InvalidMetricError(
+                f"{option} is {word!r}; expected a metric and a number, such as ndcg@10=1%"
+            )
+        for metric in parse_metrics(name, defaults):
+            if metric not in computed:
+                raise InvalidMetricError(
+                    f"{option} is about {metric}, which is not computed; ask for it: -m '{metric}'"
+                )
+            found[str(metric)] = size
+    return found
 
 
 class SavedResults(NamedTuple):
@@ -143,8 +166,14 @@ def compare(
     saved.fail_if_left_out()
 
 
-#: The exit status of a gate that neither passed nor failed.
-UNDECIDED = 4
+#: The exit status of a gate, by verdict.
+STATUS = {"passed": 0, "failed": 3, "undecided": 4}
+
+#: How a decision is printed.
+DecisionFormat: TypeAlias = Annotated[
+    Literal["table", "json", "junit", "markdown"],
+    option("--format", help="How to print; JUnit is XML for continuous integration."),
+]
 
 
 def gate(
@@ -153,8 +182,10 @@ def gate(
     candidate: Path | None = None,
     champion: Path | None = None,
     reference: Path | None = None,
+    plan: list[str] | None = None,
+    log: Path | None = None,
     example: bool = False,
-    printed: Annotated[Literal["table", "json", "junit", "markdown"], option("--format")] = "table",
+    printed: DecisionFormat = "table",
 ) -> None:
     """Decide by the rules of a file whether a model may replace another.
 
@@ -172,23 +203,41 @@ def gate(
         The folder with the result of the model that it may replace, of the same held-out data.
     reference
         The folder with a third result; rules with not_worse_by are checked against it, too.
+    plan
+        Print for each rule the chance to pass, from two or more past results, such as of one model
+        trained with several seeds, or a folder of them; repeatable.
+    log
+        Print the decisions of the nights in a folder, which `sparse-eval night` wrote.
     example
         Print a commented file of rules, and exit.
-    printed
-        How to print the decision; JUnit is XML for continuous integration.
     """
     from ..results.gate import gate as decide
+    from ..results.gate_plan import plan_gate
     from ..results.gate_rules import EXAMPLE
 
     if example:
         echo(EXAMPLE, nl=False)
         return
-    given = {"RULES.toml": rules, "--candidate": candidate, "--champion": champion}
-    missing = [name for name, value in given.items() if value is None]
+    if log is not None:
+        from ..jobs.nights import read_nights, series
+
+        _print_frame(series(read_nights(log)), printed)
+        return
+    missing = [] if rules is not None else ["RULES.toml"]
+    if plan and rules is not None:
+        _print_frame(plan_gate(rules, _load(plan).evaluations), printed)
+        return
+    if not plan:
+        given = {"--candidate": candidate, "--champion": champion}
+        missing += [name for name, value in given.items() if value is None]
     if missing:
         raise InvalidDataError(f"{' and '.join(missing)}: missing; see sparse-eval gate --help")
     paths: Any = (rules, candidate, champion, reference)
-    decision = decide(*paths)
+    end_with(decide(*paths), printed)
+
+
+def end_with(decision: Decision, printed: str) -> None:
+    """Print a decision, and end the command with its status."""
     if printed == "json":
         echo(json.dumps(decision.to_dict(), indent=2, ensure_ascii=False), data=True)
     elif printed == "junit":
@@ -196,7 +245,14 @@ def gate(
     else:
         echo(decision.to_markdown() if printed == "markdown" else str(decision))
     if decision.verdict != "passed":
-        raise typer.Exit(NOT_GOOD_ENOUGH if decision.verdict == "failed" else UNDECIDED)
+        raise typer.Exit(STATUS[decision.verdict])
+
+
+def _print_frame(table: pd.DataFrame, printed: str) -> None:
+    if printed == "junit":
+        raise InvalidDataError("--format junit is for decisions; choose table, markdown or json")
+    forms: Any = printed
+    Printing(forms).table(table)
 
 
 def report(
@@ -204,7 +260,7 @@ def report(
     *,
     out: Output[Annotated[Path, option("--out", "-o")]] = Path("report.html"),
     title: str = "Evaluation report",
-    history: Annotated[Path | None, option(metavar="FILE")] = None,
+    nights: Annotated[Path | None, option(metavar="FOLDER")] = None,
     pairing: Pairing,
     execution: Running,
 ) -> None:
@@ -218,13 +274,13 @@ def report(
         The page to write.
     title
         Title of the page.
-    history
-        A file that --history of `score` or `evaluate` wrote; the page compares its nights.
+    nights
+        A folder that `sparse-eval night` wrote; the page shows its decisions.
     """
     from ..report import write_report
 
     paths = [_parse_argument(word)[1] for word in results]
-    check_inputs_are_kept([history, *paths], [out])
+    check_inputs_are_kept(paths, [out])
     saved = _load(results)
     with step("report") as done:
         page = write_report(
@@ -233,7 +289,7 @@ def report(
             title=title,
             **pairing.arguments(saved.first),
             left_out=saved.left_out,
-            history=history,
+            nights=nights,
         )
         done(counted(len(saved.evaluations), "result"))
     echo(shown(page))

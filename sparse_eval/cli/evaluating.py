@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import typer
@@ -16,7 +18,6 @@ from ..metrics.request import NoRelevant, WithoutList
 from ..results.intervals import Interval
 from ..results.saving import SUMMARY, read_summary
 from .loading import Items, Loading, Tables, check_inputs_are_kept, is_split
-from .nightly import Gate, Records, fail_if_under, parse_bounds
 from .options import (
     AllowSeen,
     Evaluating,
@@ -34,10 +35,11 @@ from .options import (
     step,
     typed,
 )
+from .prometheus import Gauges
 from .terminal import echo, note, tell
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import pandas as pd
 
@@ -201,18 +203,14 @@ def score(
     monitor: str | None = None,
     client: Rare[Annotated[str | None, option("--scheduler")]] = None,
     execution: Evaluating,
-    recording: Records,
+    gauges: Gauges,
     out: Output[Path | None] = None,
-    gate: Gate,
     max_failed: Annotated[int, option(min=0)] = 0,
     printing: Printing,
 ) -> None:
     """Score a checkpoint, or several: print a table and mark the best.
 
     Example: sparse-eval score models --split split --out results
-
-    With --fail-under the checkpoint, or the best of several, has to be good enough, even if others
-    could not be scored.
 
     Parameters
     ----------
@@ -234,11 +232,11 @@ def score(
     from ..jobs.scoring import parse_monitored
     from ..jobs.sweep import list_checkpoints, saved_evaluations, sweep
     from ..models.checkpoints import read_checkpoint
+    from ..results import Evaluation
 
     parts = parts.given()
-    recording.split = parts.name()
+    gauges.split = parts.name()
     protocol = measuring.of_models()
-    bounds = parse_bounds(gate.fail_under, protocol.metrics, measuring.convention)
     paths = list_checkpoints(checkpoint)  # raises for an empty folder before data are read
     for named in map(Path, checkpoint):
         if named in paths and not named.exists():
@@ -262,12 +260,11 @@ def score(
         data = str(parts.split or f"train {parts.train}, validation {parts.validation}")
         printing.evaluation(ev, out, row, data=data, checkpoint=found | about)
         name = escaped(paths[0].stem)
-        recording.leave({name: ev}, name, about)
-        fail_if_under(bounds, ev.mean(), checkpoint[0])
+        gauges.leave({name: ev}, name)
         return
 
     request, monitored = parse_monitored(protocol, monitor, among=among is not None)
-    with recording.folder(out) as kept:
+    with _folder(out, gauges.prometheus) as kept:
         with step("score") as done:
             table = sweep(
                 paths, holdout, protocol, out=kept, save=kept is not None,
@@ -277,18 +274,23 @@ def score(
         saved = {} if kept is None else saved_evaluations(kept)
         given = table[table["file"].isin([*map(shown, paths)])]  # the folder may have others
         rows = _print_sweep(given, request.names, str(monitored), saved, printing)
-        best = next((row for row in rows if row["best"]), None)
-        recording.leave_sweep(rows, saved)
-    n_failed = _tell_failures(rows)
-    if n_failed == len(rows):
+        n_failed = _tell_failures(rows)
+        files = {row["file"]: row["best"] for row in rows if row["file"] in saved}
+        best = next((saved[file].name for file, is_best in files.items() if is_best), None)
+        wanted = [saved[file] for file in files] if gauges.prometheus is not None else []
+        gauges.leave({one.name: Evaluation.load(one) for one in wanted}, best, n_failed)
+    if n_failed == len(rows) or n_failed > max_failed:
         raise typer.Exit(1)
-    if bounds and best is None:
-        raise InvalidDataError("no checkpoint is the best: --monitor is defined for none of them")
-    if best is not None:
-        means = {name: one["mean"] for name, one in best["metrics"].items()}
-        fail_if_under(bounds, means, best["file"])
-    if n_failed > max_failed:
-        raise typer.Exit(1)
+
+
+@contextmanager
+def _folder(out: Path | None, prometheus: Path | None) -> Iterator[Path | None]:
+    """Yield the folder for the evaluations of a sweep, a temporary one if only gauges need it."""
+    if out is not None or prometheus is None:
+        yield out
+    else:
+        with TemporaryDirectory(prefix="sparse_eval_") as folder:
+            yield Path(folder)
 
 
 def _tell_failures(rows: Sequence[Row]) -> int:
@@ -314,9 +316,8 @@ def evaluate(
     candidates: Candidates = None,
     per_user: bool = False,
     execution: Evaluating,
-    recording: Records,
+    gauges: Gauges,
     out: ResultFolder = None,
-    gate: Gate,
     printing: Printing,
 ) -> None:
     """Score lists against relevance: two tables, a run against qrels, or two matrices.
@@ -344,7 +345,7 @@ def evaluate(
     from ..evaluation.evaluate import evaluate as evaluate_lists
     from ..metrics import convention_named
 
-    recording.split = Path(shown(validation)).absolute().name
+    gauges.split = Path(shown(validation)).absolute().name
     measuring.protocol()  # raises before files are read, which takes long
     rankings, averaged = tables.lists(lists, convention_named(measuring.convention).ties)
     protocol = measuring.protocol(
@@ -352,7 +353,6 @@ def evaluate(
         no_relevant=no_relevant,
         without_list=without_list,
     )
-    bounds = parse_bounds(gate.fail_under, protocol.metrics, measuring.convention)
     if out is not None:
         make_folder(out)
     ev = evaluate_lists(
@@ -365,7 +365,7 @@ def evaluate(
         memory=execution.memory,
         progress=execution.bars,
     )
-    means = ev.mean()  # raises if no user counts
+    ev.mean()  # raises if no user counts
     if per_user:
         printing.table(ev.per_user.reset_index())
         if printing.for_people:
@@ -374,8 +374,7 @@ def evaluate(
         data = f"train {train}, " * bool(train) + f"validation {validation}, lists {lists}"
         printing.evaluation(ev, out, data=data)  # csv and json hold one table
     name = escaped(Path(shown(lists)).stem)
-    recording.leave({name: ev}, name, {"file": escaped(lists)})
-    fail_if_under(bounds, means, str(lists))
+    gauges.leave({name: ev}, name)
 
 
 def recommend(

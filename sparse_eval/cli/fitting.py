@@ -18,6 +18,7 @@ from .loading import (
     Filtering,
     Splitting,
     check_inputs_are_kept,
+    check_is_fresh,
     files_of_split,
     is_split,
     with_test,
@@ -264,7 +265,13 @@ def _end(
 
 
 def split(
-    input: Path, *, out: Output[Path], splitting: Splitting, seed: Seed = 0, execution: Running
+    input: Path,
+    *,
+    out: Output[Path],
+    splitting: Splitting,
+    fail_if_stale: Rare[Annotated[str | None, option(metavar="DURATION")]] = None,
+    seed: Seed = 0,
+    execution: Running,
 ) -> None:
     """Hold out a part of each user's interactions, what came after a point in time, or users.
 
@@ -276,9 +283,14 @@ def split(
         Interactions.
     out
         Folder for train.npz, validation.npz, labels.npz and other parts.
+    fail_if_stale
+        End with an error if the last event is further in the past, as 36h.
     """
     check_inputs_are_kept([input], files_of_split(out))
-    holdout = splitting.split(splitting.read_wanted(input), seed)
+    interactions = splitting.read_wanted(input)
+    if fail_if_stale is not None:
+        check_is_fresh(interactions, fail_if_stale)
+    holdout = splitting.split(interactions, seed)
     holdout.save(out)
     files = ", ".join(path.name for path in files_of_split(out) if path.exists())
     note(f"left in {shown(out)}: {files}")

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
+import numpy as np
+
+from ..core.hashing import digest_file
 from ..errors import InvalidDataError, InvalidFileError, shown
 from ..inputs.columns import USUAL, TableColumns, Usual, describe_columns
-from ..inputs.input_files import naming
+from ..inputs.input_files import find_files, is_uri, naming
 from ..inputs.paths import PathKind, kind_of
 from ..inputs.rankings import Ties
 from ..inputs.tables import open_table, to_pandas
 from .options import ItemColumn, Rare, UserColumn, check_applies, option, step, typed
-from .terminal import note
+from .terminal import note, tell
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, SparseInput
@@ -121,9 +125,9 @@ class Loading:
             return a, Holdout.from_frames(a, b)
 
     def _load(self, path: Path) -> Interactions:
-        """Read interactions, and show their events a day if they have dates."""
+        """Read interactions, show their events a day if they have dates, and tell doubts."""
         from ..datasets import load
-        from ..datasets.times import events_a_day
+        from ..datasets.times import doubtful_days, events_a_day
 
         columns: dict[str, Any] = {}
         for name in ("user", "item", "value", "timestamp", "event"):
@@ -148,7 +152,48 @@ class Loading:
         times = interactions.timestamps
         if times is not None and (days := events_a_day(times, interactions.time_unit)):
             note(f"{shown(path)}: {days}")
+            for doubt in doubtful_days(times, interactions.time_unit):
+                tell(f"{shown(path)}: {doubt}", "warning")
+        for a, b in _copies(path):
+            tell(f"{shown(a)} and {shown(b)} have the same content; remove a copy", "warning")
         return interactions
+
+
+def _copies(path: Path) -> Iterator[tuple[Any, Any]]:
+    """Yield files of a folder or pattern with the same content, which count twice."""
+    by_size: dict[int, list[Path]] = {}
+    with suppress(InvalidFileError):  # an edition of a public dataset, which is no folder of tables
+        for file in [] if is_uri(path) else find_files(path)[0]:
+            by_size.setdefault(Path(file.path).stat().st_size, []).append(Path(file.path))
+    for files in by_size.values():
+        known: dict[str, Path] = {}
+        for one in files if len(files) > 1 else ():
+            first = known.setdefault(digest_file(one), one)
+            if first != one:
+                yield first, one
+
+
+def check_is_fresh(interactions: Interactions, limit: str) -> None:
+    """Raise if the last event is further in the past than a duration such as ``36h``."""
+    from ..datasets.times import Clock, unit_of_values
+
+    most = Clock("ns").duration("fail_if_stale", limit, 1)
+    times, unit = interactions.timestamps, interactions.time_unit
+    if times is not None and unit is None:
+        unit = unit_of_values(times)
+    if times is None or unit is None:
+        raise InvalidDataError(
+            "fail_if_stale needs events with dates; name their column with --timestamp",
+            argument="fail_if_stale",
+        )
+    last = np.datetime64(int(times.max()), unit)
+    age = np.datetime64(time.time_ns(), "ns") - last
+    if age > np.timedelta64(most, "ns"):
+        raise InvalidDataError(
+            f"the last event is of {last} (UTC), {age / np.timedelta64(1, 'h'):,.1f} hours ago, "
+            f"and fail_if_stale is {limit}. Is a day of the log missing?",
+            argument="fail_if_stale",
+        )
 
 
 def _types_of(words: list[str] | None) -> list[str] | dict[str, float] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -37,6 +38,8 @@ _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 #: Events further apart are no log; times of damaged rows must not take memory for each day.
 _MOST_DAYS = 10**6
+
+_WEEK = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,21 +179,55 @@ def events_a_day(times: Integers, unit: TimeUnit | None) -> str:
     A missing or doubled day of a log is visible there. The text is empty if the unit is not known,
     or no event has a date.
     """
-    unit = unit_of_values(times) if unit is None else unit
-    days = times[times != UNDATED]
-    if unit is None or not len(days):
+    first, counts = _by_day(times, unit)
+    if not len(counts):
         return ""
-    days = days // int(np.timedelta64(1, "D") / np.timedelta64(1, unit))
-    first = int(days.min())
-    if int(days.max()) - first > _MOST_DAYS:
-        return ""
-    counts = np.bincount(days - first)
     least, most = int(counts.argmin()), int(counts.argmax())
-    date = [str(np.datetime64(first + day, "D")) for day in (0, len(counts) - 1, least, most)]
+    date = [_day(first + day) for day in (0, len(counts) - 1, least, most)]
     return (
         f"events a day from {date[0]} to {date[1]}: fewest {counts[least]:,} ({date[2]}), most "
         f"{counts[most]:,} ({date[3]})"
     )
+
+
+def doubtful_days(times: Integers, unit: TimeUnit | None) -> list[str]:
+    """Describe days of the last week with too few or too many events, in words.
+
+    A day is compared with the median of the four weeks that end with it. It is doubtful if its
+    events are fewer than half or more than twice as many, and this is beyond five standard
+    deviations of a Poisson distribution. The last day, which may have just begun, is left out if it
+    has too few.
+    """
+    first, counts = _by_day(times, unit)
+    found = []
+    for day in range(max(len(counts) - _WEEK, 1), len(counts)):
+        median = float(np.median(counts[max(day - 4 * _WEEK, 0) : day + 1]))
+        count, noise = int(counts[day]), 5 * math.sqrt(median)
+        is_low = count < min(median / 2, median - noise) and day < len(counts) - 1
+        if is_low or count > max(2 * median, median + noise):
+            fault = "are days missing" if is_low else "are files doubled"
+            found.append(
+                f"{_day(first + day)} has {count:,} events, and the median of the last days is "
+                f"{median:,.0f}; {fault}?"
+            )
+    return found
+
+
+def _by_day(times: Integers, unit: TimeUnit | None) -> tuple[int, Integers]:
+    """Return the first day, and the events of each day from it on; none if they have no dates."""
+    unit = unit_of_values(times) if unit is None else unit
+    days = times[times != UNDATED]
+    if unit is None or not len(days):
+        return 0, np.zeros(0, np.int64)
+    days = days // int(np.timedelta64(1, "D") / np.timedelta64(1, unit))
+    first = int(days.min())
+    if int(days.max()) - first > _MOST_DAYS:
+        return 0, np.zeros(0, np.int64)
+    return first, np.bincount(days - first)
+
+
+def _day(number: int) -> str:
+    return str(np.datetime64(number, "D"))
 
 
 def _not_valid(name: str, expected: str, value: object) -> InvalidDataError:

@@ -33,7 +33,6 @@ from ..results.record import plain_rows
 from ..results.segments import bands_of, segmentations, segments_table
 from ..results.summary import few_users
 from . import plots
-from .trend import describe_trend
 from .wording import (
     draw_interval,
     format_number,
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import Floats, PathLike
-    from ..jobs.history import History
     from ..metrics import Definition
     from ..results.decisions import Size
     from ..results.evaluation import Evaluation
@@ -83,7 +81,7 @@ def write_report(
     test: Literal["t", "wilcoxon", "permutation"] = "t",
     correction: Literal["holm", "bonferroni", "bh", "none"] = "holm",
     left_out: Mapping[str, str] | None = None,
-    history: History | PathLike | None = None,
+    nights: PathLike | None = None,
     by: UserSegments | None = None,
     margin: Size | Mapping[str, Size] | None = None,
 ) -> Path:
@@ -107,8 +105,8 @@ def write_report(
         As in `sparse_eval.compare`.
     left_out : mapping of str to str, optional
         Results that could not be shown, and why; the page lists them.
-    history : History, str or Path, optional
-        Nights to compare with the night before, in the metrics of the page.
+    nights : str or Path, optional
+        A folder that ``sparse-eval night`` wrote: the page has its decisions, and a chart.
     by : mapping, Series, table or path, optional
         Segments by user, such as countries, plans or cohorts, as in `sparse_eval.compare`. The page
         shows the main metric in each segment. It also shows where the best model is better or worse
@@ -128,7 +126,7 @@ def write_report(
         If there is no evaluation, two have the same name, or the evaluations, `by` or `margin` are
         not valid for `sparse_eval.compare`.
     InvalidFileError
-        If `history` cannot be read, or has no nights.
+        If `nights` cannot be read, or has none.
     MissingExtraError
         If matplotlib or jinja2 is not installed.
     OutputError
@@ -218,7 +216,7 @@ def write_report(
         charts=_draw_charts(drawn, chosen, has_losers),
         most_curves=_MOST_CURVES,
         convention=_convention(first),
-        trend=None if history is None else describe_trend(history, chosen, correction),
+        nights=None if nights is None else _describe_nights(nights, main),
         provenance=_provenance(shown),
         left_out=left_out or {},
         full_names={a: b for a, b in zip(names, named, strict=True) if a != b},
@@ -226,6 +224,18 @@ def write_report(
     with replacing(path) as temporary:
         temporary.write_bytes(page.encode(errors="xmlcharrefreplace"))
     return file
+
+
+def _describe_nights(path: PathLike, main: str) -> _Row:
+    """Return the decisions of nights, the last one first, and a chart of the main metric."""
+    from ..jobs.nights import read_nights, series
+
+    rows = read_nights(path)
+    has_main = any(main in row["metrics"]["candidate"] for row in rows)
+    return {
+        "rows": records(series(rows[::-1])),
+        "chart": _draw(partial(plots.nights, path, main), 2) if has_main else None,
+    }
 
 
 def _template() -> jinja2.Template:

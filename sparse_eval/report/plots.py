@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from ..core.types import PathLike
     from ..results import Evaluation
 
     Evaluations = Mapping[str, Evaluation]
 
-__all__ = ["by_cutoff", "distribution", "losers"]
+__all__ = ["by_cutoff", "distribution", "losers", "nights"]
 
 #: The calls that replace former names.
 _INSTEAD = {
@@ -42,7 +43,7 @@ _INSTEAD = {
     "precision_recall": "ev.precision_recall().to_frame()",
     "save": "ax.figure.savefig('chart.pdf')",
     "style": "matplotlib.pyplot.style.context('sparse_eval.report.chart')",
-    "trend": "history.to_frame()",
+    "trend": "se.plots.nights(folder, 'ndcg@10')",
 }
 
 #: A step at every value of 50,000 users would take megabytes; so many points show the shape.
@@ -205,6 +206,58 @@ def losers(
     ax.set_xlabel("users, from the largest loss on (%)")
     ax.set_ylabel(f"{metric_title(metric)}: {names[0]}\n− {names[1]}")
     ax.legend([shaded], [f"{share} % of users lose{more} ({low} to {high} %)"])
+    return ax
+
+
+def nights(path: PathLike, metric: str, *, ax: Axes | None = None) -> Axes:
+    """Draw a metric of the candidates and champions of nights, with 95 % intervals.
+
+    Parameters
+    ----------
+    path : str or Path
+        A folder that ``sparse-eval night`` wrote, or the ledger in it.
+    metric : str
+        A metric that was evaluated in the nights.
+    ax : matplotlib Axes, optional
+        As in `by_cutoff`.
+
+    Returns
+    -------
+    matplotlib Axes
+        Nights that failed have a cross, undecided ones an open circle.
+
+    Raises
+    ------
+    InvalidDataError
+        If no night has the metric.
+    InvalidFileError
+        If there are no nights, or the file cannot be read.
+    """
+    from ..jobs.nights import read_nights
+
+    ax = _axes_of(ax)
+    rows = [row for row in read_nights(path) if metric in row["metrics"]["candidate"]]
+    if not rows:
+        raise InvalidDataError(f"no night of {path} has {metric}; choose a metric of the rules")
+    for shift, role in enumerate(("candidate", "champion")):
+        each = [row["metrics"][role][metric] for row in rows]
+        low, mean, high = (
+            np.array([one[name] for one in each], float) for name in ("ci_low", "mean", "ci_high")
+        )
+        places = np.arange(len(rows)) + 0.15 * shift
+        ax.errorbar(places, mean, [mean - low, high - mean], fmt=".", label=role, color=f"C{shift}")
+        if role == "candidate":
+            for verdict, marker in (("failed", "x"), ("undecided", "o")):
+                chosen = [row["verdict"] == verdict for row in rows]
+                if any(chosen):
+                    ax.plot(
+                        places[chosen], mean[chosen], marker, color="C1", markersize=9,
+                        fillstyle="none", label=verdict,
+                    )  # fmt: skip
+    shown = np.unique(np.linspace(0, len(rows) - 1, 4).astype(int))
+    ax.set_xticks(shown, [rows[one]["night"] for one in shown])
+    ax.set_ylabel(metric_title(metric))
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
     return ax
 
 

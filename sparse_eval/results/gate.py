@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..core.types import Integers, JSONValue, PathLike
     from .differences import Distance
     from .evaluation import Evaluation
-    from .gate_rules import Rule
+    from .gate_rules import Rule, Verdict
 
 #: The columns of a decision's table.
 COLUMNS = (
@@ -64,7 +64,7 @@ class Decision:
         A digest of the rules, 16 hexadecimal digits.
     """
 
-    verdict: Literal["passed", "failed", "undecided"]
+    verdict: Verdict
     table: pd.DataFrame
     notes: tuple[str, ...]
     alpha: float
@@ -235,7 +235,7 @@ def gate(
     for name, one in given.items():
         _check_single(name, one)
     named = named_evaluations(given, least=2)
-    judge = _Judge(parsed, named)
+    judge = Judge(parsed, named)
     by_rule = [list(judge.tests(rule)) for rule in parsed.rules]
     tests = [test for of_rule in by_rule for test in of_rule]
     judged = [test for test in tests if test["level"] == "fail" and test["verdict"] is None]
@@ -297,7 +297,7 @@ def _decide(test: dict[str, Any], alpha: float, most: float) -> None:
             test["users_needed"] = users_needed(abs(excess), spread, level, POWER)
 
 
-class _Judge:
+class Judge:
     """The evaluations of a gate, and the tests that a rule makes of them."""
 
     def __init__(self, rules: Rules, named: Mapping[str, Evaluation]) -> None:

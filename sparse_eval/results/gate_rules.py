@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..core.arguments import check_choice, check_fraction, check_number, check_whole
 from ..core.atomic_files import as_input
@@ -18,6 +18,9 @@ from .decisions import Margin
 
 if TYPE_CHECKING:
     from ..core.types import PathLike
+
+#: Whether the rules hold.
+Verdict: TypeAlias = Literal["passed", "undecided", "failed"]
 
 #: What `sparse-eval gate --example` prints.
 EXAMPLE = """\
@@ -105,7 +108,7 @@ class Rule:
             raise InvalidDataError(
                 f"{what} is {given!r}; expected keys, such as metric", argument="rule"
             )
-        _check_keys(given, _KEYS, what)
+        check_keys(given, _KEYS, what)
         asks = [name for name in _ASKS if name in given]
         is_of_losers = "losers" in given
         if is_of_losers == ("metric" in given):
@@ -215,18 +218,13 @@ class Rules:
         if isinstance(given, Mapping):
             return cls._of(given, Path())
         path = as_input(given)
-        try:
-            content = tomllib.loads(path.read_text("utf-8"))
-        except OSError as error:
-            raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InvalidFileError(f"is no TOML: {error}", path) from None
+        content = read_toml(path)
         with naming(path):
             return cls._of(content, path.parent)
 
     @classmethod
     def _of(cls, given: Mapping[str, Any], folder: Path) -> Rules:
-        _check_keys(given, (*_SETTINGS, "rule"), "the file of rules")
+        check_keys(given, (*_SETTINGS, "rule"), "the file of rules")
         tables = given.get("rule", [])
         if not isinstance(tables, list | tuple) or not tables:
             raise InvalidDataError("there is no rule; write one or more [[rule]]", argument="rule")
@@ -256,8 +254,19 @@ class Rules:
         )  # fmt: skip
 
 
-def _check_keys(given: Mapping[str, Any], known: tuple[str, ...], what: str) -> None:
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the content of a file of TOML, or raise `InvalidFileError`."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidFileError(f"is no TOML: {error}", path) from None
+
+
+def check_keys(given: Mapping[str, Any], known: Iterable[str], what: str) -> None:
     """Raise if a key is unknown, and name the nearest one."""
+    known = list(known)
     for key in given:
         if key not in known:
             near = get_close_matches(str(key), known, 1)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import reporting
 from scipy import sparse
+from sparse_eval.cli.nightly import write_prometheus
 
 import sparse_eval as se
-from sparse_eval.cli.nightly import write_prometheus
 from sparse_eval.core.atomic_files import locked_folder, temporary_beside
 from sparse_eval.core.formatting import number
 

@@ -1,0 +1,217 @@
+"""The command night, and its file of settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..core.atomic_files import as_input
+from ..errors import InvalidDataError, shown
+from ..inputs.input_files import naming
+from .comparing import DecisionFormat, end_with
+from .loading import Splitting, check_is_fresh
+from .options import Progress, Seed, counted, option, step
+from .prometheus import Gauges
+from .terminal import note, tell
+
+if TYPE_CHECKING:
+    from ..datasets.split import Holdout
+
+#: What `sparse-eval night --example` prints.
+EXAMPLE = """\
+# A night: sparse-eval night night.toml --promote
+# Paths are relative to the folder of this file; {night} stands for the date, as 2026-11-06.
+
+out = "nights"                  # gate.jsonl, and a folder with the results of each night
+rules = "rules.toml"            # sparse-eval gate --example prints one
+checkpoints = "models"          # a folder, a file or a pattern, or a list of them
+candidate = "best of ndcg@10"   # or "newest", by the time of the file
+champion = "production.npz"     # of the first night; later ones are in gate.jsonl
+# reference = "release.npz"     # of the first night; else the champion
+# max_age = "30D"               # of the champion's file
+# metrics = ["recall@20"]       # more than the rules name
+# prometheus = "/var/lib/node_exporter/sparse_eval.prom"
+# page = "nights/report.html"
+
+# The data: a folder that `sparse-eval split` wrote, as split = "splits/{night}", or
+[split]
+input = "logs"                  # and the options of `sparse-eval split`
+at = "{night}"
+fail_if_stale = "36h"
+"""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A file of settings, checked; see `EXAMPLE`."""
+
+    out: str
+    rules: str
+    checkpoints: list[str]
+    split: Any
+    candidate: str
+    champion: str = ""
+    reference: str = ""
+    max_age: str | None = None
+    metrics: list[str] = field(default_factory=list)
+    prometheus: str = ""
+    page: str = ""
+    folder: Path = Path()
+
+    @classmethod
+    def read(cls, path: Path, night: str) -> Settings:
+        """Read the settings of a night."""
+        from ..results.gate_rules import check_keys, read_toml
+
+        path = as_input(path)
+        content = read_toml(path)
+        with naming(path):
+            names = {one.name: one.type for one in fields(cls) if one.name != "folder"}
+            check_keys(content, names, "the file of settings")
+            for name in ("out", "rules", "checkpoints", "split", "candidate"):
+                if name not in content:
+                    raise InvalidDataError(f"the key {name!r} is missing; see --example")
+            if isinstance(content["checkpoints"], str):
+                content["checkpoints"] = [content["checkpoints"]]
+            for name, value in content.items():
+                is_list = names[name] == "list[str]"
+                each = value if is_list and isinstance(value, list) else [value]
+                is_table = name == "split" and isinstance(value, Mapping)
+                if not is_table and (
+                    is_list != isinstance(value, list) or not all(isinstance(x, str) for x in each)
+                ):
+                    kind = "a list of text" if is_list else "text"
+                    raise InvalidDataError(f"{name} is {value!r}; expected {kind}")
+            return cls(**_dated(content, night), folder=path.parent)
+
+    def place(self, name: str) -> Path:
+        """Return a path, which is relative to the folder of the file."""
+        return Path(self.folder, getattr(self, name))
+
+    def holdout(self, seed: int) -> Holdout:
+        """Read or make the split."""
+        splitting = Splitting()
+        if isinstance(self.split, str):
+            return splitting.saved(self.folder / self.split)
+        from ..results.gate_rules import check_keys
+
+        known = [one.name for one in fields(Splitting)]
+        check_keys(self.split, ["input", "fail_if_stale", *known], "[split]")
+        options = dict(self.split)
+        source, limit = options.pop("input", None), options.pop("fail_if_stale", None)
+        if source is None:
+            raise InvalidDataError("[split] has no input, the interactions")
+        splitting = replace(splitting, **options)
+        interactions = splitting.read_wanted(self.folder / source)
+        if limit is not None:
+            check_is_fresh(interactions, limit)
+        return splitting.split(interactions, seed)
+
+
+def _dated(value: Any, night: str) -> Any:
+    """Return settings with the date in place of {night}."""
+    if isinstance(value, Mapping):
+        return {name: _dated(one, night) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_dated(one, night) for one in value]
+    return value.replace("{night}", night) if isinstance(value, str) else value
+
+
+def night(
+    config: Path | None = None,
+    *,
+    date: Annotated[str | None, option("--night", metavar="DATE")] = None,
+    promote: bool = False,
+    rebase: bool = False,
+    champion: Path | None = None,
+    example: bool = False,
+    seed: Seed = 0,
+    execution: Progress,
+    printed: DecisionFormat = "table",
+) -> None:
+    """Score tonight's checkpoints, decide about the best by rules, and keep the decision.
+
+    Exit status: 0 passed, 3 failed, 4 undecided, 1 passed but some checkpoints could not be scored,
+    2 the settings, rules or data are not as they should be. A night that is repeated replaces its
+    decision.
+
+    Example: sparse-eval night night.toml --promote
+
+    Parameters
+    ----------
+    config
+        A file of TOML; --example prints one.
+    date
+        The date of the night, as 2026-11-06. [today in UTC]
+    promote
+        Make the candidate the champion if it passes.
+    rebase
+        Do not compare with the reference; take the champion in its place.
+    champion
+        Take this checkpoint as the champion from tonight on, whatever was decided before.
+    example
+        Print a commented file, and exit.
+    """
+    from ..jobs.nights import date_of, decide_night
+
+    if example:
+        typer.echo(EXAMPLE, nl=False)
+        return
+    if config is None:
+        raise InvalidDataError("CONFIG.toml: missing; see sparse-eval night --help")
+    tonight = date_of(date) if date is not None else f"{datetime.now(UTC):%Y-%m-%d}"
+    settings = Settings.read(config, tonight)
+    gauges = Gauges(settings.place("prometheus") if settings.prometheus else None)
+    with gauges.applied():
+        holdout = settings.holdout(seed)
+        first: Any = {
+            name: settings.place(name)
+            for name in ("champion", "reference")
+            if getattr(settings, name)
+        }
+        with step("night") as done:
+            found = decide_night(
+                settings.place("out"),
+                tonight,
+                holdout,
+                [settings.folder / one for one in settings.checkpoints],
+                settings.place("rules"),
+                candidate=settings.candidate,
+                first=first,
+                champion=champion,
+                metrics=settings.metrics,
+                max_age=settings.max_age,
+                promote=promote,
+                rebase=rebase,
+                progress=execution.bars,
+            )
+            done(counted(len(found.evaluations), "checkpoint"))
+        _tell(found.row, found.failed)
+        if settings.page:
+            from ..report import write_report
+
+            compared = {name: found.evaluations[name] for name in found.names.values()}
+            write_report(compared, settings.place("page"), nights=settings.place("out"))
+        gauges.split = settings.place("out").resolve().name
+        best = found.names["candidate"]
+        gauges.leave(found.evaluations, best, len(found.failed), found.row["verdict"])
+    end_with(found.decision, printed)
+    if found.failed:
+        raise typer.Exit(1)
+
+
+def _tell(row: Mapping[str, Any], failed: Mapping[str, str]) -> None:
+    """Print which models were compared, and what follows."""
+    for role in ("candidate", "champion", "reference"):
+        note(f"{role}: {shown(row[role]['file'])}")
+    for file, error in failed.items():
+        tell(f"warning: {file}: {error}", model=file)
+    if row["promoted"]:
+        note("promoted: from the next night on, the candidate is the champion")
+    elif row["verdict"] == "passed":
+        note("passed, and not promoted: repeat the command with --promote")

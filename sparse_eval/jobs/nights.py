@@ -1,0 +1,360 @@
+"""Nights: score the new checkpoints, decide by rules about the best, and keep every decision.
+
+The ledger ``gate.jsonl`` (see `sparse_eval.jobs.ledger`) has a row for each night, whose slot is
+the date. The row of the last night is the state, so that a night that is killed has either promoted
+its candidate or not. It has
+
+- ``candidate``, ``champion`` and ``reference``, the checkpoints that were compared, each with
+  ``file`` and ``sha256``; without a reference of its own this is the champion;
+- ``next``, the ``champion`` and ``reference`` of later nights, and ``promoted`` and ``rebased``;
+- ``verdict``, ``rules`` (a digest), ``alpha``, ``tests`` and ``notes``, as in `Decision.to_dict`;
+- ``data``, digests of the training and the held-out part; ``metrics``, for each of the three its
+  metrics with ``mean``, ``ci_low`` and ``ci_high``; ``time`` in UTC.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
+
+from ..core.atomic_files import locked_folder, make_folder
+from ..core.hashing import digest_file
+from ..datasets.times import Clock
+from ..errors import InvalidDataError, InvalidFileError, shown
+from ..models.checkpoints import read_checkpoint
+from ..models.opening import as_model
+from ..models.trained_on import has_other_data
+from ..results import Evaluation
+from ..results.gate import gate
+from ..results.gate_rules import Rules
+from ..results.record import plain_rows
+from .ledger import INPUTS, LINE, Ledger
+from .scoring import best_of, parse_monitored
+from .sweep import JOB as SWEEP
+from .sweep import list_checkpoints, natural, path_of, saved_evaluations, sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import pandas as pd
+
+    from ..core.types import JSONValue, PathLike
+    from ..datasets.split import Holdout
+    from ..results.gate import Decision
+    from .ledger import Row
+
+#: The kind of job, after which the ledger is named.
+JOB = "gate"
+
+#: How a candidate is chosen, besides "newest".
+_BEST = "best of "
+
+Role: TypeAlias = Literal["candidate", "champion", "reference"]
+ROLES = get_args(Role)
+
+
+class Night(NamedTuple):
+    """What happened in a night.
+
+    Attributes
+    ----------
+    row : dict
+        The row of the ledger.
+    decision : Decision
+    evaluations : dict of str to Evaluation
+        All that were scored, by the names of their folders.
+    names : dict of str to str
+        The names of the candidate, the champion and the reference.
+    failed : dict of str to str
+        The checkpoints that could not be scored, and why.
+    """
+
+    row: Row
+    decision: Decision
+    evaluations: dict[str, Evaluation]
+    names: dict[str, str]
+    failed: dict[str, str]
+
+
+def date_of(text: str) -> str:
+    """Return the date of a night as ``2026-11-06``, however ISO 8601 spells it."""
+    try:
+        return datetime.fromisoformat(text).date().isoformat()
+    except ValueError:
+        raise InvalidDataError(
+            f"night is {text!r}; expected a date, as 2026-11-23", argument="night"
+        ) from None
+
+
+def read_nights(path: PathLike) -> list[Row]:
+    """Return the rows of a ledger in the order of the nights; `path` is the ledger or its folder.
+
+    Raises `InvalidFileError` if there is none, or it cannot be read.
+    """
+    file = Path(path)
+    file = file / f"{JOB}.jsonl" if file.is_dir() else file
+    rows = Ledger(file, JOB).rows
+    if not rows:
+        raise InvalidFileError("has no nights; sparse-eval night writes them", file)
+    return [rows[night] for night in sorted(rows)]
+
+
+def series(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return a table of nights: the models, the main metric of two of them, and the verdict."""
+    import pandas as pd
+
+    table = []
+    for row in rows:
+        main = next(iter(row["metrics"]["candidate"]))
+        shared = {"night": row["night"], "metric": main}
+        models = {role: Path(row[role]["file"]).stem for role in ROLES}
+        means = {f"{role}_mean": row["metrics"][role][main]["mean"] for role in ROLES}
+        table.append(
+            shared | models | means | {name: row[name] for name in ("verdict", "promoted")}
+        )
+    return pd.DataFrame(table)
+
+
+def decide_night(
+    out: PathLike,
+    night: str,
+    holdout: Holdout,
+    checkpoints: PathLike | Iterable[PathLike],
+    rules: Rules | Mapping[str, Any] | PathLike,
+    *,
+    candidate: str,
+    first: Mapping[Role, Path],
+    champion: Path | None = None,
+    metrics: Sequence[str] = (),
+    max_age: str | None = None,
+    promote: bool = False,
+    rebase: bool = False,
+    progress: bool | None = None,
+) -> Night:
+    """Score checkpoints, decide about the best or newest one, and add the decision to the ledger.
+
+    Parameters
+    ----------
+    out : str or Path
+        The folder of the ledger. The results of a night are in a folder in it, named after its
+        date, which `sweep` continues.
+    night : str
+        The date. If it has been decided already, the decision is replaced; a promotion stays if it
+        was of the same candidate.
+    holdout : Holdout
+    checkpoints : str, Path or iterable of them
+        As in `sweep`. Those with the content of the champion or the reference are no candidates.
+    rules
+        As in `gate`.
+    candidate : str
+        "newest", by the time of its file, or "best of ndcg@10".
+    first : mapping of str to Path
+        The champion, and maybe the reference, of the first night.
+    champion : Path, optional
+        The champion from this night on, in place of that of the ledger.
+    metrics : sequence of str
+        More metrics than those of the rules and of `candidate`.
+    max_age : str, optional
+        The age of the champion's file above which the night fails, as "30D".
+    promote : bool
+        Make the candidate the champion if it passes. The reference follows if the candidate is also
+        better than it, by every metric of a rule with ``not_worse_by``.
+    rebase : bool
+        Do not compare with the reference; the champion of the next night is the new one.
+
+    Raises
+    ------
+    InvalidDataError
+        If a checkpoint is missing, changed, too old, could not be scored or was trained on held-out
+        pairs; if there is no candidate, or a later night has been decided.
+    InvalidFileError, InvalidMetricError, OutputError
+        As from `gate` and `sweep`.
+    """
+    parsed = Rules.parse(rules)
+    _, named, monitored = candidate.partition(_BEST)
+    if candidate != "newest" and not named:
+        raise InvalidDataError(
+            f"candidate is {candidate!r}; expected 'newest', or as 'best of ndcg@10'",
+            argument="candidate",
+        )
+    wanted = [*filter(None, [monitored]), *(rule.metric for rule in parsed.rules), *metrics]
+    request, monitor = parse_monitored(list(dict.fromkeys(wanted)), monitored or None)
+    folder = make_folder(out)
+    with locked_folder(folder):
+        ledger = Ledger(folder / f"{JOB}.jsonl", JOB)
+        earlier = ledger.rows.get(night, {})
+        kept = _state(ledger, night, first)
+        if champion is not None:
+            kept["champion"] = _recorded("champion", champion)
+        if rebase:
+            kept["reference"] = kept["champion"]
+        for role, one in kept.items():
+            _check_unchanged(role, one)
+            _check_training(role, Path(one["file"]), holdout)
+        _check_age(Path(kept["champion"]["file"]), max_age)
+        known = {one["sha256"] for one in kept.values()}
+        files = [
+            file
+            for file in list_checkpoints(checkpoints)
+            if not file.is_file() or digest_file(file) not in known
+        ]
+        if not files:
+            raise InvalidDataError(
+                "there is no new checkpoint: each has the content of the champion or the reference",
+                argument="checkpoints",
+            )
+        old = dict.fromkeys(Path(one["file"]) for one in kept.values())
+        place = folder / night
+        table = sweep(
+            [*files, *old], holdout, request.metrics, out=place, save=True, monitor=monitor,
+            progress=progress,
+        )  # fmt: skip
+        rows = {row["file"]: row for row in table.to_dict("records")}
+        saved = saved_evaluations(place)
+        failed = {file: row["error"] for file, row in rows.items() if row["status"] == "failed"}
+        if candidate == "newest":
+            chosen = max(files, key=lambda file: (file.stat().st_mtime_ns, natural(file.name)))
+        else:
+            of_new = (rows[shown(file)] for file in files)
+            best = best_of(of_new, monitor, lambda row: row[str(monitor)])
+            chosen = files[0] if best is None else Path(best["file"])
+        kept = {"candidate": _recorded("candidate", chosen)} | kept
+        names = {}
+        for role, one in kept.items():
+            file = shown(chosen if role == "candidate" else Path(one["file"]))
+            if file in failed:
+                raise InvalidDataError(f"the {role} {file} could not be scored: {failed[file]}")
+            names[role] = saved[file].name
+        evaluations = {
+            saved[file].name: Evaluation.load(saved[file]) for file in rows if file in saved
+        }
+        evs = {role: evaluations[name] for role, name in names.items()}
+        _check_training("candidate", chosen, holdout)
+        has_reference = kept["reference"]["sha256"] != kept["champion"]["sha256"]
+        reference = evs["reference"] if has_reference else None
+        decision = gate(parsed, evs["candidate"], evs["champion"], reference)
+        was_promoted = earlier.get("promoted") and earlier["candidate"] == kept["candidate"]
+        promoted = decision.verdict == "passed" and bool(promote or was_promoted)
+        rebased = rebase or bool(earlier.get("rebased"))
+        new = {name: kept[name] for name in ("champion", "reference")}
+        if promoted:
+            new["champion"] = kept["candidate"]
+        if rebased or (promoted and _is_better(parsed, evs["candidate"], evs["reference"])):
+            new["reference"] = new["champion"]
+        row: Row = {
+            "night": night,
+            **kept,
+            "next": new,
+            "promoted": promoted,
+            "rebased": rebased,
+            **decision.to_dict(),
+            "data": _data_of(place),
+            "metrics": {role: _numbers(ev) for role, ev in evs.items()},
+        }
+        found = {name: value for name, value in earlier.items() if name not in (*LINE, "time")}
+        if row != found:
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            row = ledger.append(night, **row, time=now)
+    return Night(ledger.rows[night], decision, evaluations, names, failed)
+
+
+def _state(ledger: Ledger, night: str, first: Mapping[Role, Path]) -> dict[Any, Row]:
+    """Return the champion and reference of a night: its own, or those that the last one left."""
+    last = max(ledger.rows, default="")
+    if last > night:
+        raise InvalidDataError(
+            f"night {last} has been decided already, and later nights build on it; decide nights "
+            "in their order",
+            argument="night",
+        )
+    if last == night:
+        return {name: ledger.rows[night][name] for name in ("champion", "reference")}
+    if last:
+        return dict(ledger.rows[last]["next"])
+    if "champion" not in first:
+        raise InvalidDataError(
+            "there is no champion yet: name the checkpoint in production, champion = FILE",
+            argument="champion",
+        )
+    champion = _recorded("champion", first["champion"])
+    is_given = "reference" in first
+    return {
+        "champion": champion,
+        "reference": _recorded("reference", first["reference"]) if is_given else champion,
+    }
+
+
+def _recorded(role: str, path: Path) -> Row:
+    """Return a checkpoint as the ledger has it."""
+    if not path.is_file():
+        remedy = " with --champion" if role == "champion" else ""
+        raise InvalidDataError(
+            f"the {role} {shown(path)} does not exist; restore it, or name another{remedy}",
+            argument=role,
+        )
+    return {"file": path_of(path), "sha256": digest_file(path)}
+
+
+def _check_unchanged(role: str, one: Row) -> None:
+    """Raise if a checkpoint is not the one that was recorded."""
+    if _recorded(role, Path(one["file"])) != one:
+        instead = "name another with --champion"
+        if role == "reference":
+            instead = "take the champion in its place with --rebase"
+        raise InvalidDataError(
+            f"the {role} {shown(one['file'])} has changed since it was recorded; give each "
+            f"checkpoint a name of its own. Restore it, or {instead}",
+            argument=role,
+        )
+
+
+def _check_age(path: Path, max_age: str | None) -> None:
+    """Raise if the champion is too old."""
+    if max_age is None:
+        return
+    most = Clock("ns").duration("max_age", max_age, 1)
+    age = time.time_ns() - path.stat().st_mtime_ns
+    if age > most:
+        raise InvalidDataError(
+            f"the champion {shown(path)} was written {age / 86_400e9:.1f} days ago, and max_age is "
+            f"{max_age}. Promote a newer model, or allow an older one",
+            argument="max_age",
+        )
+
+
+def _check_training(role: str, path: Path, holdout: Holdout) -> None:
+    """Raise if a model may know the held-out pairs."""
+    if has_other_data(as_model(read_checkpoint(path).model), holdout.train):
+        raise InvalidDataError(
+            f"the {role} {shown(path)} was trained on pairs that are not in the training part, so "
+            "it may know the held-out pairs. Cut the split after its last training event",
+            argument=role,
+        )
+
+
+def _is_better(rules: Rules, candidate: Evaluation, reference: Evaluation) -> bool:
+    """Return whether a candidate is shown to be better by all metrics that may not get worse."""
+    wanted = dict.fromkeys(
+        rule.metric
+        for rule in rules.rules
+        if rule.asks == "not_worse_by" and rule.segments is None and rule.level == "fail"
+    )
+    better = [{"metric": metric, "better_by": 0} for metric in wanted]
+    if not better:
+        return False
+    return gate({"rule": better, "alpha": rules.alpha}, candidate, reference).verdict == "passed"
+
+
+def _data_of(place: Path) -> dict[str, JSONValue]:
+    """Return the digests of the data of a night."""
+    inputs = Ledger(place / f"{SWEEP}.jsonl", SWEEP).rows[INPUTS]
+    return {name: inputs[name] for name in ("train", "validation")}
+
+
+def _numbers(ev: Evaluation) -> Row:
+    """Return the mean and the interval of each metric."""
+    names = ("mean", "ci_low", "ci_high")
+    rows = plain_rows(ev._summarize())
+    return {metric: {name: one[name] for name in names} for metric, one in rows.items()}
