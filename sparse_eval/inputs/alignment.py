@@ -339,6 +339,8 @@ class SplitSides(NamedTuple):
         Their rows in the model; None if these are the first ones.
     n_unknown_users, n_unknown_items : int
         Users with relevant items, and relevant items, that the model does not know.
+    n_unknown_pairs : int
+        Pairs of a user and such an item.
     candidates : Candidates or None
         Of all users.
     """
@@ -351,6 +353,7 @@ class SplitSides(NamedTuple):
     user_rows: Integers | None
     n_unknown_users: int = 0
     n_unknown_items: int = 0
+    n_unknown_pairs: int = 0
     candidates: Candidates | None = None
 
 
@@ -423,8 +426,8 @@ def match_split(
     held = replace(held, users=own_users)
     relevant = held.items[held.gains > 0]
     n_unknown_users = int(np.count_nonzero(held.n_relevant[n_known:]))
-    n_unknown_items = len(np.unique(relevant[relevant >= n_items]))
-    unknown = n_unknown_users, n_unknown_items
+    of_unknown = relevant[relevant >= n_items]
+    unknown = n_unknown_users, len(np.unique(of_unknown)), len(of_unknown)
     return SplitSides(matrix, held, ids, items.labels, n_known, user_rows, *unknown, candidates)
 
 

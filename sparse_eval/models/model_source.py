@@ -114,7 +114,7 @@ def open_source(
         via,
         num_threads=execution.num_threads if execution.client is None else 1,
         progress=execution.progress if execution.whole else False,
-        n_unknown=(sides.n_unknown_users, sides.n_unknown_items),
+        n_unknown=(sides.n_unknown_users, sides.n_unknown_items, sides.n_unknown_pairs),
     )
     # Workers open the inputs that are paths, unless their users are in another order here.
     references: dict[str, FileReference] = {}

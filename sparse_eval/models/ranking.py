@@ -111,7 +111,7 @@ class ModelRanking:
     via: Via
     num_threads: int | None
     progress: bool | None
-    n_unknown: tuple[int, int] | None
+    n_unknown: tuple[int, int, int] | None
     reference: ModelReference | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -192,8 +192,9 @@ class ModelRanking:
                 rankings = replace(rankings, lengths=lengths)
             made = Retrieval(via, n_seen, n_tied, ranker.cold_users, ranker.cold_items)
         if self.n_unknown is not None and block.first == 0:
-            n_unknown_users, n_unknown_items = self.n_unknown
-            made = made._replace(n_unknown_users=n_unknown_users, n_unknown_items=n_unknown_items)
+            names = ("n_unknown_users", "n_unknown_items", "n_unknown_pairs")
+            counts: dict[str, Any] = dict(zip(names, self.n_unknown, strict=True))
+            made = made._replace(**counts)
         if rankings.shape[0] != relevance.shape[0]:
             rankings = rankings.part(0, relevance.shape[0])
         labels = {"users": relevance.users, "items_index": relevance.items_index}

@@ -28,6 +28,8 @@ class Retrieval(NamedTuple):
         Users with relevant items, and items, whose factors are all zero.
     n_unknown_users, n_unknown_items : int
         Users with relevant items, and relevant items, that the model does not know at all.
+    n_unknown_pairs : int
+        Pairs of a user and such an item.
     """
 
     via: str
@@ -37,6 +39,7 @@ class Retrieval(NamedTuple):
     n_cold_items: int | None = None
     n_unknown_users: int = 0
     n_unknown_items: int = 0
+    n_unknown_pairs: int = 0
 
     def merge(self, other: Retrieval) -> Retrieval:
         """Return the counts over the users of both, who have the same model."""
@@ -48,6 +51,7 @@ class Retrieval(NamedTuple):
             self.n_cold_items,
             self.n_unknown_users + other.n_unknown_users,
             self.n_unknown_items + other.n_unknown_items,
+            self.n_unknown_pairs + other.n_unknown_pairs,
         )
 
 

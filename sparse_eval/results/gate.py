@@ -327,9 +327,9 @@ class Judge:
             )
         for name, part in self.parts.items():
             made, seen = part.retrieval, part.seen
-            if made is None or seen is None or made.n_unknown_items is None:
+            if made is None or seen is None:
                 continue
-            share = made.n_unknown_items / max(seen.n_held_out, 1)
+            share = made.n_unknown_pairs / max(seen.n_held_out, 1)
             if share > rules.max_unknown_items:
                 raise InvalidDataError(
                     f"the {name} does not know the items of {share:.3g} of the held-out pairs, and "

@@ -10,7 +10,6 @@ import pytest
 import reporting
 
 import sparse_eval as se
-from sparse_eval.cli import nightly
 from sparse_eval.core.formatting import number, numbers
 from sparse_eval.results.gate_rules import EXAMPLE
 
@@ -187,7 +186,3 @@ def test_reports_unreadable_results_and_shows_the_others(command, results, tmp_p
     status, _, said = command("compare", results)
     assert status == 2
     assert "none of the results could be read" in said
-
-
-def test_saved_metrics_need_not_be_registered_where_nothing_is_judged():
-    assert nightly.parse_bounds(None, ["mine@5"], None) == []

@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.cli.commands import app
+from sparse_eval.jobs.nights import decide_night
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -29,7 +30,18 @@ BASES = {
     "gate": "d/rules.toml --candidate d/results/fair --champion d/results/poor",
     "report": "d/results -m ndcg@5",
     "metrics": "",
+    "night": "night.toml --night 2019-12-24",
 }
+
+#: What the folder of the command night has.
+NIGHT = """
+out = "nights"
+rules = "d/rules.toml"
+checkpoints = "d/new.npz"
+candidate = "newest"
+champion = "d/former.npz"
+split.input = "d/a/clicks.csv"
+"""
 
 #: What trains: a small model, where an option has none of its own.
 SMALL = dict.fromkeys(("demo", "run", "train", "tune"), "--factors 2 --iterations 1")
@@ -55,15 +67,11 @@ VALUES = {
     "--event": "--events buy / type",
     "--events": "--event type / buy",
     "--factors": "3",
-    "--fail-under": "ndcg@5=2",
-    "evaluate --fail-under": "ndcg@2=2",
     "--fold-in": "--method users / 0.5",
     "--format": "json",
     "--fraction": "0.5",
     "--gain": "worth",
     "--gap": "--method temporal / 2D",
-    "--history": "h.jsonl",
-    "report --history": "d/h.jsonl",
     "--input-format": "baskets.csv / adjacency",
     "--item": "page",
     "--item-groups": "-m calibration@2 --train d/truth.csv / d/groups.csv",
@@ -74,6 +82,13 @@ VALUES = {
     "--k1": "--model bm25 / 50",
     "--keep-best": "--validation d/b/clicks.csv --checkpoints c /",
     "--keep-repeats": "--method last-n /",
+    "--fail-if-stale": "--timestamp timestamp / 99999D",
+    "--nights": "d/nights",
+    "--plan": "d/results",
+    "--log": "d/nights",
+    "night --champion": "d/third.npz",
+    "night --seed": "1",
+    "--night": "2019-12-25",
     "--learning-rate": "--model bpr / 0.5",
     "--level": "--format json / 0.9",
     "--log-format": "json",
@@ -92,7 +107,6 @@ VALUES = {
     "--n": "--method last-n / 2",
     "--neighbors": "--model cosine / 2",
     "--no-counts": "counted.txt --input-format adjacency --counts /",
-    "--night": "--history h.jsonl / 2026-11-23",
     "--no-header": "numbers.csv --user 0 --item 1 /",
     "--no-relevant": "zero",
     "--only-known": "--method temporal /",
@@ -137,9 +151,9 @@ VALUES = {
 }
 
 #: Defaults, and what makes no difference here: to these users, results, and recommendations.
-SAME = {"--counts", "--header", "--memory", "--night", "--no-progress",
-        "--threads", "evaluate --progress", "recommend --value",
-        "evaluate --trec"}  # fmt: skip
+SAME = {"--counts", "--header", "--memory", "--no-progress",
+        "--threads", "evaluate --progress", "recommend --value", "evaluate --trec",
+        "split --fail-if-stale", "night --promote", "night --rebase"}  # fmt: skip
 
 #: Calls whose other words would conflict with the option.
 OTHER_BASES = {
@@ -232,10 +246,18 @@ def data(tmp_path_factory):
         lists = se.Rankings.from_scores(scores, k=5)
         ev = se.evaluate(lists, csr_matrix(gains * 1.0), "ndcg@5,mrr@10")
         ev.save(folder / "results" / name)
-        for night in (1, 2):
-            se.History(folder / "h.jsonl").append(ev, "good", time=f"2026-11-0{night}T03:00Z")
     rule = '[[rule]]\nmetric = "ndcg@5"\nnot_worse_by = "2%"\n'
     (folder / "rules.toml").write_text(rule)
+    matrix = holdout.train  # models that do not say what they were trained on
+    for seed, name in enumerate(("former", "new", "third")):
+        draw = np.random.default_rng(seed).random
+        factors = draw((matrix.shape[0], 3)), draw((matrix.shape[1], 3))
+        plain = se.factor_model(*factors, users=matrix.users, items=matrix.items)
+        se.save_model(plain, folder / f"{name}.npz")
+    decide_night(
+        folder / "nights", "2019-12-24", holdout, folder / "new.npz", folder / "rules.toml",
+        candidate="newest", first={"champion": folder / "former.npz"}, progress=False,
+    )  # fmt: skip
     pd.DataFrame({"user": range(240), "plan": ["free", "paid"] * 120}).to_csv(
         folder / "plans.csv", index=False
     )
@@ -263,6 +285,8 @@ def outcome(command, data, tmp_path, monkeypatch):
             folder = tmp_path / str(len(KNOWN))
             folder.mkdir()
             (folder / "d").symlink_to(data)
+            if words[0] == "night":
+                (folder / "night.toml").write_text(NIGHT)
             monkeypatch.chdir(folder)
             monkeypatch.setattr(typer.main, "get_command", lambda _: GROUP)  # made once
             draw_nothing(monkeypatch)

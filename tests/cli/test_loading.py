@@ -82,6 +82,7 @@ def test_duplicated_and_missing_days_are_shown(command, tmp_path):
     status, _, said = command(*split)
     assert status == 0, said
     assert "6 duplicated events (same user, item, time and value)" in said
+    assert f"{folder}/b.csv and {folder}/b_again.csv have the same content; remove a copy" in said
     assert (
         "events a day from 2026-01-01 to 2026-01-04: fewest 0 (2026-01-03), most 12 (2026-01-02)"
     ) in said

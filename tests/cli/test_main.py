@@ -56,8 +56,6 @@ REFUSED = {
     f"{SCORE} --scheduler x://nowhere": "x://nowhere",
     f"{SCORE} --memory 1GB": "--memory is for one checkpoint; leave it out, or score one by",
     f"{SCORE} --user u": "--user: split is a split already",
-    f"{SCORE} --history h.jsonl": "h.jsonl, line 1: is damaged",
-    f"{SCORE} --night 2026-11-23": "give both",
     f"{SCORE} --prometheus d.prom": "it is a folder",
     f"{SCORE} --prometheus none/x/y.prom": "in a folder that exists",
     f"{SCORE} --prometheus x.txt": "expected a file name that ends in .prom",
@@ -103,9 +101,6 @@ REFUSED = {
     "metrics ndcg --convention ranx": "not both",
     "metrics ndgc": "there is no metric 'ndgc'; did you mean 'ndcg' or 'psndcg'?",
     "metrics --convention standard": "is the default, without --convention",
-    f"{SCORE} --fail-under ndcg@10": "expected a metric and a number, such as ndcg@10=0.15",
-    f"{SCORE} --fail-under ndcg@10=nan": "expected a metric and a number, such as ndcg@10=0.15",
-    f"{SCORE} --fail-under recall@5=0.1": "is not computed; ask for it: -m 'recall@5'",
     # Lists.
     "evaluate one.csv one.csv": "one.csv: the recommendations: no column for the rank or score was",
     "evaluate recs.csv truth.csv --ties average": "and recs.csv holds ranks; leave it out",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from raising import raises
 
 from sparse_eval.datasets import Interactions, load
-from sparse_eval.datasets.times import events_a_day
+from sparse_eval.datasets.times import doubtful_days, events_a_day
 from sparse_eval.errors import InvalidDataError
 
 FEW = st.integers(0, 1)
@@ -81,3 +81,25 @@ FIRST = 20_000 * DAY  # 2024-10-04
 )
 def test_events_a_day(times, unit, expected):
     assert events_a_day(np.array(times), unit).partition(": ")[2] == expected
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ([100] * 20, []),
+        ([100] * 18 + [40, 100], ["2024-10-22 has 40 events, and the median of the last days is"]),
+        ([100] * 18 + [205, 100], ["2024-10-22 has 205 events"]),
+        ([100] * 19 + [3], []),  # the last day may have just begun
+        ([100] * 19 + [300], ["2024-10-23 has 300 events"]),
+        ([100, 300] + [100] * 18, []),  # long ago
+        ([100] * 18 + [60, 100], []),
+        ([4] * 18 + [9, 4], []),  # few events vary more
+        ([100] * 18 + [0, 100], ["2024-10-22 has 0 events"]),
+    ],
+)
+def test_doubtful_days(counts, expected):
+    days = np.repeat(np.arange(len(counts)), counts)
+    found = doubtful_days(FIRST + days * DAY, "s")
+    assert len(found) == len(expected)
+    assert all(text in one for text, one in zip(expected, found, strict=True))
+    assert doubtful_days(np.arange(9), None) == []

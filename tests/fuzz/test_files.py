@@ -13,6 +13,7 @@ from tables_cases import saved_csr
 import sparse_eval as se
 from sparse_eval.datasets import load
 from sparse_eval.errors import InvalidFileError
+from sparse_eval.jobs.nights import decide_night, read_nights, series
 
 resource = pytest.importorskip("resource")  # Windows has none
 TO_MIB = 2**20 if sys.platform == "darwin" else 2**10
@@ -75,14 +76,21 @@ def resume(path):
 
 
 def saved_night(path):
-    ev = se.evaluate_model(MODEL, HOLDOUT, ["ndcg@5", "mean_rank"])
-    for night in range(1, 4):
-        se.History(path).append(ev, "als", time=f"2026-11-0{night}T03:00Z")
+    for number, factors in enumerate((2, 4)):
+        model = se.factor_model(
+            *(one[:, :factors] for one in (MODEL.user_factors, MODEL.item_factors))
+        )
+        se.save_model(model, path.with_name(f"{number}.npz"))
+    rules = {"rule": [{"metric": "ndcg@5", "not_worse_by": "5%"}]}
+    for day in (1, 2):
+        decide_night(
+            path.parent, f"2026-11-0{day}", HOLDOUT, path.with_name("1.npz"), rules,
+            candidate="newest", first={"champion": path.with_name("0.npz")}, progress=False,
+        )  # fmt: skip
 
 
 def nights(path):
-    history = se.History(path)
-    return history.to_frame(), history.changes(), history.notes()
+    return series(read_nights(path))
 
 
 def tables(path):
@@ -143,7 +151,7 @@ FORMATS = {
         (saved_evaluation, loaded),
     ),
     "cv/cross_validation.jsonl": (saved_folds, lambda path: saved_folds(path).summary()),
-    "nights.jsonl": (saved_night, nights),
+    "gate.jsonl": (saved_night, nights),
     **dict.fromkeys(("t/recs.csv", "t/truth.csv"), (tables, evaluated("recs.csv", "truth.csv"))),
     **dict.fromkeys(
         ("t/recs.parquet", "t/truth.parquet"),

@@ -32,7 +32,6 @@ evaluate d/lists.csv d/truth.csv -m ndcg@5 --ties average --threshold 2
 evaluate d/lists.csv d/truth.csv -m novelty@5 --train d/train.csv --convention recbole
 evaluate d/lists.csv d/split -m hit_rate@3
 evaluate d/a.run d/a.qrels -m ndcg_cut_10,map --convention trec_eval
-evaluate d/lists.csv d/truth.csv -m ndcg@5 --fail-under ndcg@5=2
 evaluate d/lists.csv d/truth.csv -m ndcg@5 --candidates d/train.csv --judged-only
 score d/a.npz --split d/split -m ndcg@10,coverage@10
 score d/a.npz --split d/split -m ndcg@10 --format json

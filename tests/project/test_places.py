@@ -81,7 +81,6 @@ def write_everything(i, folder):
         save(i, folder / name)
     ev, model = EVALUATIONS[i], exact_model(SPLITS[i].train)
     se.write_report({"a": ev}, folder / "r.html")
-    se.History(folder / "h.jsonl").append(ev, "a")
     model.save(folder / "factors.npz")
     se.baselines.ease(SPLITS[i]).save(folder / "weights.npz")
     se.trec.write_qrels(se.Relevance.from_csr(SPLITS[i].validation), folder / "qrels")
@@ -118,7 +117,6 @@ READERS = {
     "model": lambda path: se.evaluate_model(path, SPLITS[0], "ndcg@5"),
     "negatives": lambda path: se.read_negatives(path, SPLITS[0].train),
     "evaluation": se.Evaluation.load,
-    "history": se.History,
 }
 
 
@@ -159,7 +157,6 @@ def test_inputs_are_not_written_over(tmp_path, monkeypatch, command):
         ("train", "split", "--out", "split/labels.npz"),
         ("run", "split/train.npz", "split/validation.npz", "--out", "."),
         ("recommend", "model.npz", "clicks.csv", "--out", "clicks.csv"),
-        ("report", "results", "--history", "clicks.csv", "-o", "clicks.csv"),
     ):
         status, _, said = command(*words)
         assert status == 2, words

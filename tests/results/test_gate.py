@@ -7,39 +7,13 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pandas as pd
 import pytest
+from gate_cases import EVS, RANKS, USERS, A, B, N, not_worse, result, rules
 from scipy import stats
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError
 from sparse_eval.results.gate_rules import EXAMPLE, Rules
-
-N = 300
-RANKS = np.random.default_rng(0).integers(1, 11, (3, N))
-USERS = np.array([f"u{number:03d}" for number in range(N)])
-
-
-def result(ranks, users=USERS, train=None, metrics=("mrr@10", "coverage@10")):
-    """Evaluate lists of ten items in which the one relevant item of each user has these ranks."""
-    n = len(ranks)
-    lists = np.tile(np.arange(1, 11), (n, 1))
-    lists[np.arange(n), np.asarray(ranks) - 1] = 0
-    held_out = csr_matrix((np.ones(n), (np.arange(n), np.zeros(n, int))), (n, 12))
-    relevance = se.Relevance.from_csr(held_out, users=users, items=[f"i{i}" for i in range(12)])
-    rankings = se.Rankings.from_topk(lists, users=users, items=relevance.items_index)
-    return se.evaluate(rankings, relevance, list(metrics), train=train)
-
-
-def rules(*tables, **settings):
-    return {"rule": list(tables), **settings}
-
-
-def not_worse(by="5%", **more):
-    return {"metric": "mrr@10", "not_worse_by": by, **more}
-
-
-A, B, C = (1 / ranks for ranks in RANKS)
-EVS = [result(ranks) for ranks in RANKS]
 
 
 def two_models(metrics):
@@ -311,10 +285,18 @@ def test_unknown_items_of_a_model():
     model = se.factor_model(some.user_factors, some.item_factors, users=holdout.users, items=items)
     with pytest.warns(UserWarning, match="are unknown to the model"):
         ev = se.evaluate_model(model, holdout, "ndcg@10")
-    rule = rules({"metric": "ndcg@10", "not_worse_by": "5%"}, max_unknown_items=0.01)
-    with pytest.raises(InvalidDataError, match="candidate does not know the items of 0"):
-        se.gate(rule, ev, ev)
-    assert se.gate(rule | {"max_unknown_items": 0.9}, ev, ev).verdict == "passed"
+    rule = rules(
+        {"metric": "ndcg@10", "not_worse_by": "5%"},
+    )
+    held_out = holdout.validation.csr
+    share = held_out[:, 40:].nnz / held_out.nnz
+    for most, fails in ((share - 1e-9, True), (share + 1e-9, False)):
+        given = rule | {"max_unknown_items": most}
+        if fails:
+            with pytest.raises(InvalidDataError, match=f"items of {share:.3g} of the held-out"):
+                se.gate(given, ev, ev)
+        else:
+            assert se.gate(given, ev, ev).verdict == "passed"
 
 
 def test_the_example_is_valid():
