@@ -193,21 +193,20 @@ def events_a_day(times: Integers, unit: TimeUnit | None) -> str:
 def doubtful_days(times: Integers, unit: TimeUnit | None) -> list[str]:
     """Describe days of the last week with too few or too many events, in words.
 
-    A day is compared with the median of the four weeks that end with it. It is doubtful if its
-    events are fewer than half or more than twice as many, and this is beyond five standard
-    deviations of a Poisson distribution. The last day, which may have just begun, is left out if it
-    has too few.
+    A day is compared with the median of the week before it. It is doubtful if its events are fewer
+    than half or more than twice as many, and this is beyond five standard deviations of a Poisson
+    distribution. The last day, which may have just begun, is left out if it has too few.
     """
     first, counts = _by_day(times, unit)
     found = []
-    for day in range(max(len(counts) - _WEEK, 1), len(counts)):
-        median = float(np.median(counts[max(day - 4 * _WEEK, 0) : day + 1]))
+    for day in range(max(len(counts) - _WEEK, _WEEK), len(counts)):
+        median = float(np.median(counts[day - _WEEK : day]))
         count, noise = int(counts[day]), 5 * math.sqrt(median)
         is_low = count < min(median / 2, median - noise) and day < len(counts) - 1
         if is_low or count > max(2 * median, median + noise):
             fault = "are days missing" if is_low else "are files doubled"
             found.append(
-                f"{_day(first + day)} has {count:,} events, and the median of the last days is "
+                f"{_day(first + day)} has {count:,} events, and the median of the week before is "
                 f"{median:,.0f}; {fault}?"
             )
     return found
