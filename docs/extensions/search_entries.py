@@ -30,7 +30,7 @@ ENTRIES = {
         "cross validation",
     ),
     "guide/candidates": ("negative sampling", "sampled metrics"),
-    "guide/nightly": ("evaluate checkpoints", "exit status", "cron"),
+    "guide/nightly": ("evaluate checkpoints", "exit status", "cron", "release", "promote"),
     "guide/tune": ("hyperparameter search", "grid search"),
     "guide/training": ("early stopping", "checkpoints", "mlflow"),
     "coming_from/ranx": ("ranx",),

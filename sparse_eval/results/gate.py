@@ -241,7 +241,7 @@ def gate(
     judged = [test for test in tests if test["level"] == "fail" and test["verdict"] is None]
     most = parsed.alpha_failed / max(len(judged), 1)
     for test in tests:
-        _decide(test, parsed.alpha, most)
+        decide_test(test, parsed.alpha, most)
     verdicts = {test["verdict"] for test in judged}
     # A rule whose segments are all too small is not shown to hold.
     if any(
@@ -273,7 +273,7 @@ def _check_single(name: str, given: Any) -> None:
         )
 
 
-def _decide(test: dict[str, Any], alpha: float, most: float) -> None:
+def decide_test(test: dict[str, Any], alpha: float, most: float) -> None:
     """Set the verdict of a test, and the users that would decide it."""
     distance, n_users = test.pop("distance"), test["n_users"]
     excess, error, freedom = distance

@@ -87,7 +87,10 @@ def test_events_a_day(times, unit, expected):
     ("counts", "expected"),
     [
         ([100] * 20, []),
-        ([100] * 18 + [40, 100], ["2024-10-22 has 40 events, and the median of the week before is 100"]),
+        (
+            [100] * 18 + [40, 100],
+            ["2024-10-22 has 40 events, and the median of the week before is 100"],
+        ),
         ([100] * 18 + [205, 100], ["2024-10-22 has 205 events"]),
         ([100] * 19 + [3], []),  # the last day may have just begun
         ([100] * 19 + [300], ["2024-10-23 has 300 events"]),

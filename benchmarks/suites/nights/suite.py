@@ -23,29 +23,76 @@ def run(job: Job) -> dict[str, Any]:
 
 
 def bounded(report: dict[str, Any]) -> Iterator[Share]:
-    """Yield the shares of nights with a wrong verdict, which may be `alpha` at most."""
+    """Yield the shares of wrong verdicts, and of nights that pass otherwise than planned."""
     most = report["alpha"]
-    noise = NOISE * math.sqrt(most * (1 - most) / report["nights"])
+
+    def noise(share: float, n: int) -> float:
+        return NOISE * math.sqrt(share * (1 - share) / n)
+
+    nights = report["nights"]
     for title, by_loss in report["shares"].items():
-        yield f"{title}: failed equal models", by_loss["0%"]["failed"], 0.0, most + noise
+        failed = by_loss["0%"]["failed"]
+        yield f"{title}: failed equal models", failed, 0.0, most + noise(most, nights["0%"])
         for loss in ("10%", "20%"):
             share = by_loss[loss]["passed"]
-            yield f"{title}: passed a loss of {loss}", share, 0.0, most + noise
+            yield f"{title}: passed a loss of {loss}", share, 0.0, most + noise(most, nights[loss])
+        # All rules have to hold: at most as often as the hardest, at least as if independent.
+        plan = report["planned"][title]["0%"]
+        low, high = (plan[kind] - noise(plan[kind], nights["0%"]) for kind in ("product", "least"))
+        high = 2 * plan["least"] - high
+        yield f"{title}: passed equal models", by_loss["0%"]["passed"], low, high
+    years = report["years"]
+    share = years["shares"]["alpha_per_year"]
+    yield "years", share, 0.0, years["most"] + noise(years["most"], years["n"])
 
 
 def nights(report: dict[str, Any]) -> str:
     """Return the shares of nights by verdict, with a description of the nights."""
-    rows = [
-        (title, loss, *(percent(share) for share in shares.values()))
-        for title, by_loss in report["shares"].items()
-        for loss, shares in by_loss.items()
-    ]
+    planned = report["planned"]
+    rows = []
+    for title, by_loss in report["shares"].items():
+        for loss, shares in by_loss.items():
+            plan = planned[title].get(loss)
+            chance = "" if plan is None else percent(plan["least"])
+            if plan is not None and plan["product"] != plan["least"]:
+                chance = f"{percent(plan['product'])} to {chance}"
+            rows.append((title, loss, chance, *(percent(share) for share in shares.values())))
+    counts = report["nights"]
     note = (
-        f"{report['nights']:,} nights of {report['n_users']:,} users; every rule is "
-        f'`not_worse_by = "{report["margin"]}"`, at `alpha = {report["alpha"]:g}`.'
+        f"{counts['0%']:,} nights with equal models and {counts['5%']:,} with each loss, of "
+        f"{report['n_users']:,} users; every rule is "
+        f'`not_worse_by = "{report["margin"]}"`, at `alpha = {report["alpha"]:g}`. Planned: the '
+        "chance by `gate --plan`; with several tests, from their product to the least."
     )
-    headings = ("rules", "hits that the candidate lost", "passed", "undecided", "failed")
+    headings = ("rules", "hits that the candidate lost", "planned", "passed", "undecided", "failed")
     return f"{markdown(headings, rows)}\n\n{note}"
 
 
-TABLES = {"nights": nights}
+def losses(report: dict[str, Any]) -> str:
+    """Describe years, losses in small steps, and losses of few users."""
+    years, drift, some = report["years"], report["drift"], report["some_lose"]
+    shares = {name: percent(share) for name, share in years["shares"].items()}
+    rows = [
+        (title, *(percent(share) for share in by_name.values()))
+        for title, by_name in some["shares"].items()
+    ]
+    lost = {name: percent(share) for name, share in drift["loss"].items()}
+    stopped = {name: f"night {night:.0f}" for name, night in drift["stopped"].items()
+               if math.isfinite(night)}  # fmt: skip
+    headings = (
+        "rule, if one user in ten loses 40 % and the others gain 6 %", "passed", "undecided",
+        "failed",
+    )  # fmt: skip
+    note = (
+        f"{some['nights']:,} nights. A new model each night, {percent(drift['step'])} worse than "
+        f"the one before, for {drift['nights']} nights with {drift['n_users']:,} users (medians of "
+        f"{drift['n']:,} series): without a reference the champion ends {lost['champion']} worse, "
+        f"with one {lost['reference']}; the first night that does not pass is "
+        f"{stopped['reference']}. Of {years['n']:,} years of {years['nights']} nights with a "
+        f"candidate exactly at its margin, {shares['alpha']} have a false failure with `alpha` "
+        f"alone, {shares['alpha_per_year']} with `alpha_per_year = {years['most']:g}`."
+    )
+    return f"{markdown(headings, rows)}\n\n{note}"
+
+
+TABLES = {"nights": nights, "losses": losses}
