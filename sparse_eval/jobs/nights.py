@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from ..core.types import JSONValue, PathLike
     from ..datasets.split import Holdout
+    from ..metrics import Metric
     from ..results.gate import Decision
     from .ledger import Row
 
@@ -173,8 +174,8 @@ def decide_night(
         As from `gate` and `sweep`.
     """
     parsed = Rules.parse(rules)
-    _, named, monitored = candidate.partition(_BEST)
-    if candidate != "newest" and not named:
+    _, is_best, monitored = candidate.partition(_BEST)
+    if candidate != "newest" and not is_best:
         raise InvalidDataError(
             f"candidate is {candidate!r}; expected 'newest', or as 'best of ndcg@10'",
             argument="candidate",
@@ -182,70 +183,55 @@ def decide_night(
     wanted = [*filter(None, [monitored]), *(rule.metric for rule in parsed.rules), *metrics]
     request, monitor = parse_monitored(list(dict.fromkeys(wanted)), monitored or None)
     folder = make_folder(out)
+    place = folder / night
     with locked_folder(folder):
         ledger = Ledger(folder / f"{JOB}.jsonl", JOB)
-        earlier = ledger.rows.get(night, {})
-        kept = _state(ledger, night, first)
-        if champion is not None:
-            kept["champion"] = _recorded("champion", champion)
+        kept = _state(ledger, night, first, champion)
         if rebase:
             kept["reference"] = kept["champion"]
         for role, one in kept.items():
-            _check_unchanged(role, one)
+            _check_unchanged(role, one, _recorded(role, Path(one["file"]))["sha256"])
             _check_training(role, Path(one["file"]), holdout)
         _check_age(Path(kept["champion"]["file"]), max_age)
-        known = {one["sha256"] for one in kept.values()}
-        files = [
-            file
-            for file in list_checkpoints(checkpoints)
-            if not file.is_file() or digest_file(file) not in known
-        ]
-        if not files:
-            raise InvalidDataError(
-                "there is no new checkpoint: each has the content of the champion or the reference",
-                argument="checkpoints",
-            )
+        files = _new_checkpoints(checkpoints, {one["sha256"] for one in kept.values()})
         old = dict.fromkeys(Path(one["file"]) for one in kept.values())
-        place = folder / night
         table = sweep(
             [*files, *old], holdout, request.metrics, out=place, save=True, monitor=monitor,
             progress=progress,
         )  # fmt: skip
-        rows = {row["file"]: row for row in table.to_dict("records")}
-        saved = saved_evaluations(place)
+        rows: dict[str, Any] = {row["file"]: row for row in table.to_dict("records")}
         failed = {file: row["error"] for file, row in rows.items() if row["status"] == "failed"}
-        if candidate == "newest":
-            chosen = max(files, key=lambda file: (file.stat().st_mtime_ns, natural(file.name)))
-        else:
-            of_new = (rows[shown(file)] for file in files)
-            best = best_of(of_new, monitor, lambda row: row[str(monitor)])
-            chosen = files[0] if best is None else Path(best["file"])
-        kept = {"candidate": _recorded("candidate", chosen)} | kept
-        names = {}
-        for role, one in kept.items():
-            file = shown(chosen if role == "candidate" else Path(one["file"]))
-            if file in failed:
-                raise InvalidDataError(f"the {role} {file} could not be scored: {failed[file]}")
-            names[role] = saved[file].name
+        chosen = _choose(files, rows, monitor if is_best else None)
+        _check_training("candidate", chosen, holdout)
+        compared = {"candidate": {"file": path_of(chosen), "sha256": rows[shown(chosen)]["sha256"]}}
+        compared |= kept
+        saved = saved_evaluations(place)
         evaluations = {
             saved[file].name: Evaluation.load(saved[file]) for file in rows if file in saved
         }
+        names = {}
+        for role, one in compared.items():
+            file = shown(chosen if role == "candidate" else Path(one["file"]))
+            if file in failed:
+                raise InvalidDataError(f"the {role} {file} could not be scored: {failed[file]}")
+            _check_unchanged(role, one, rows[file]["sha256"])
+            names[role] = saved[file].name
         evs = {role: evaluations[name] for role, name in names.items()}
-        _check_training("candidate", chosen, holdout)
         has_reference = kept["reference"]["sha256"] != kept["champion"]["sha256"]
         reference = evs["reference"] if has_reference else None
         decision = gate(parsed, evs["candidate"], evs["champion"], reference)
-        was_promoted = earlier.get("promoted") and earlier["candidate"] == kept["candidate"]
+        earlier = ledger.rows.get(night, {})
+        was_promoted = earlier.get("promoted") and earlier["candidate"] == compared["candidate"]
         promoted = decision.verdict == "passed" and bool(promote or was_promoted)
         rebased = rebase or bool(earlier.get("rebased"))
-        new = {name: kept[name] for name in ("champion", "reference")}
+        new = dict(kept)
         if promoted:
-            new["champion"] = kept["candidate"]
+            new["champion"] = compared["candidate"]
         if rebased or (promoted and _is_better(parsed, evs["candidate"], evs["reference"])):
             new["reference"] = new["champion"]
         row: Row = {
             "night": night,
-            **kept,
+            **compared,
             "next": new,
             "promoted": promoted,
             "rebased": rebased,
@@ -253,15 +239,42 @@ def decide_night(
             "data": _data_of(place),
             "metrics": {role: _numbers(ev) for role, ev in evs.items()},
         }
-        found = {name: value for name, value in earlier.items() if name not in (*LINE, "time")}
-        if row != found:
+        if row != {name: x for name, x in earlier.items() if name not in (*LINE, "time")}:
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            row = ledger.append(night, **row, time=now)
+            ledger.append(night, **row, time=now)
     return Night(ledger.rows[night], decision, evaluations, names, failed)
 
 
-def _state(ledger: Ledger, night: str, first: Mapping[Role, Path]) -> dict[Any, Row]:
-    """Return the champion and reference of a night: its own, or those that the last one left."""
+def _new_checkpoints(checkpoints: PathLike | Iterable[PathLike], known: set[str]) -> list[Path]:
+    """Return the checkpoints whose content is not known."""
+    files = list_checkpoints(checkpoints)
+    for file in files:
+        if not file.is_file():
+            raise InvalidFileError("does not exist; correct the path", file, argument="checkpoints")
+    new = [file for file in files if digest_file(file) not in known]
+    if not new:
+        raise InvalidDataError(
+            "there is no new checkpoint: each has the content of the champion or the reference",
+            argument="checkpoints",
+        )
+    return new
+
+
+def _choose(files: list[Path], rows: Mapping[str, Row], monitor: Metric | None) -> Path:
+    """Return the best file by a metric, without one the newest; the first if none was scored."""
+    if monitor is None:
+        return max(files, key=lambda file: (file.stat().st_mtime_ns, natural(file.name)))
+    by_file = {file: rows[shown(file)] for file in files}
+    return best_of(by_file, monitor, lambda file: by_file[file][str(monitor)]) or files[0]
+
+
+def _state(
+    ledger: Ledger, night: str, first: Mapping[Role, Path], champion: Path | None
+) -> dict[str, Row]:
+    """Return the champion and reference of a night: its own, or those that the last one left.
+
+    A champion that is given replaces them, and in the first night also what is configured.
+    """
     last = max(ledger.rows, default="")
     if last > night:
         raise InvalidDataError(
@@ -269,21 +282,24 @@ def _state(ledger: Ledger, night: str, first: Mapping[Role, Path]) -> dict[Any, 
             "in their order",
             argument="night",
         )
-    if last == night:
-        return {name: ledger.rows[night][name] for name in ("champion", "reference")}
+    state: dict[str, Row] = {}
     if last:
-        return dict(ledger.rows[last]["next"])
-    if "champion" not in first:
+        of = ledger.rows[last] if last == night else ledger.rows[last]["next"]
+        state = {name: of[name] for name in ("champion", "reference")}
+    elif (given := champion or first.get("champion")) is None:
         raise InvalidDataError(
             "there is no champion yet: name the checkpoint in production, champion = FILE",
             argument="champion",
         )
-    champion = _recorded("champion", first["champion"])
-    is_given = "reference" in first
-    return {
-        "champion": champion,
-        "reference": _recorded("reference", first["reference"]) if is_given else champion,
-    }
+    else:
+        state["champion"] = _recorded("champion", given)
+        of_first = first.get("reference")
+        state["reference"] = (
+            state["champion"] if of_first is None else _recorded("reference", of_first)
+        )
+    if champion is not None:
+        state["champion"] = _recorded("champion", champion)
+    return state
 
 
 def _recorded(role: str, path: Path) -> Row:
@@ -297,12 +313,12 @@ def _recorded(role: str, path: Path) -> Row:
     return {"file": path_of(path), "sha256": digest_file(path)}
 
 
-def _check_unchanged(role: str, one: Row) -> None:
-    """Raise if a checkpoint is not the one that was recorded."""
-    if _recorded(role, Path(one["file"])) != one:
-        instead = "name another with --champion"
-        if role == "reference":
-            instead = "take the champion in its place with --rebase"
+def _check_unchanged(role: str, one: Row, sha256: str) -> None:
+    """Raise if the content of a checkpoint is not the one that was recorded."""
+    if sha256 != one["sha256"]:
+        instead = "take the champion in its place with --rebase"
+        if role == "champion":
+            instead = "name another with --champion"
         raise InvalidDataError(
             f"the {role} {shown(one['file'])} has changed since it was recorded; give each "
             f"checkpoint a name of its own. Restore it, or {instead}",

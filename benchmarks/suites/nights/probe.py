@@ -215,26 +215,24 @@ def drift(series: int) -> dict[str, Any]:
     return {
         "n": series, "nights": LENGTH_OF_SERIES, "step": STEP, "n_users": DRIFT_USERS,
         "loss": {name: float(np.median([one[0] for one in each])) for name, each in found.items()},
-        "stopped": {
+        "promotions": {
             name: float(np.median([one[1] for one in each])) for name, each in found.items()
         },
     }  # fmt: skip
 
 
-def decline(error: float, has_reference: bool, number: int) -> tuple[float, float]:
-    """Return the share that the champion has lost at the end, and the first night not passed."""
+def decline(error: float, has_reference: bool, number: int) -> tuple[float, int]:
+    """Return the share that the champion has lost at the end, and the number of promotions."""
     rng = np.random.default_rng([SEED, DRIFT, number])
     rules = Rules.parse({"rule": [{"metric": "ndcg@10", "not_worse_by": MARGIN}], "alpha": ALPHA})
     share = rules.rules[0].size.share
-    champion, stopped = 1.0, np.inf
-    for night in range(1, LENGTH_OF_SERIES + 1):
+    champion, promotions = 1.0, 0
+    for _ in range(LENGTH_OF_SERIES):
         candidate = champion * (1 - STEP)
         others = [champion, 1.0] if has_reference else [champion]
         verdicts = {
             draw_verdict(rng, rules, candidate - (1 - share) * other, error) for other in others
         }
         if verdicts == {"passed"}:
-            champion = candidate
-        else:
-            stopped = min(stopped, night)
-    return 1 - champion, stopped
+            champion, promotions = candidate, promotions + 1
+    return 1 - champion, promotions

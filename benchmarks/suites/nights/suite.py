@@ -77,20 +77,20 @@ def losses(report: dict[str, Any]) -> str:
         for title, by_name in some["shares"].items()
     ]
     lost = {name: percent(share) for name, share in drift["loss"].items()}
-    stopped = {name: f"night {night:.0f}" for name, night in drift["stopped"].items()
-               if math.isfinite(night)}  # fmt: skip
     headings = (
         "rule, if one user in ten loses 40 % and the others gain 6 %", "passed", "undecided",
         "failed",
     )  # fmt: skip
+    promotions = {name: f"{number:.0f}" for name, number in drift["promotions"].items()}
     note = (
         f"{some['nights']:,} nights. A new model each night, {percent(drift['step'])} worse than "
         f"the one before, for {drift['nights']} nights with {drift['n_users']:,} users (medians of "
-        f"{drift['n']:,} series): without a reference the champion ends {lost['champion']} worse, "
-        f"with one {lost['reference']}; the first night that does not pass is "
-        f"{stopped['reference']}. Of {years['n']:,} years of {years['nights']} nights with a "
-        f"candidate exactly at its margin, {shares['alpha']} have a false failure with `alpha` "
-        f"alone, {shares['alpha_per_year']} with `alpha_per_year = {years['most']:g}`."
+        f"{drift['n']:,} series): without a reference {promotions['champion']} models are "
+        f"promoted, and the champion ends {lost['champion']} worse; with one "
+        f"{promotions['reference']} are, and it ends {lost['reference']} worse. Of "
+        f"{years['n']:,} years of {years['nights']} nights with a candidate exactly at its "
+        f"margin, {shares['alpha']} have a false failure with `alpha` alone, "
+        f"{shares['alpha_per_year']} with `alpha_per_year = {years['most']:g}`."
     )
     return f"{markdown(headings, rows)}\n\n{note}"
 
