@@ -54,6 +54,7 @@ SPELLINGS = {
     "items": {"item_data": "it as item_data="},
     "seen": {"train": "it as train="},
     "keep": {"checkpoints": "checkpoints={!r}"},
+    "history": {"left_out": "the folder of `sparse-eval night` as nights="},
     "how": {"evaluations": "nothing, and check left_out: the users that all have are compared"},
     "table": {"about": "only a folder, for Parquet; ev.per_user.to_csv(path) writes CSV"},
 }

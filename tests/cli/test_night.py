@@ -112,7 +112,7 @@ def test_nights_promote_and_keep_what_they_decided(folder):
     assert Path("nights/gate.jsonl").read_bytes() == before
     assert after(folder.rows[-1]) == ("good", "good")
     # The best that is no champion is worse than the champion.
-    printed = json.loads(folder.night(1, "--format", "json", status=3))
+    printed = json.loads(folder.night(1, "--promote", "--format", "json", status=3))
     assert [test["verdict"] for test in printed["tests"]] == ["failed"]
     row = folder.rows[-1]
     assert (row["slot"], stem(row["candidate"]), row["promoted"]) == (NIGHTS[1], "poor", False)
