@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Method: TypeAlias = Literal["random", "leave-k-out", "last-n", "temporal", "users"]
 
 #: Which interactions are kept.
-CONDITIONS = ("min_value", "min_user_interactions", "min_item_interactions")
+CONDITIONS = ("before", "min_value", "min_user_interactions", "min_item_interactions")
 
 
 @dataclass(frozen=True)
@@ -173,8 +173,11 @@ def _copies(path: Path) -> Iterator[tuple[Any, Any]]:
                 yield first, one
 
 
-def check_is_fresh(interactions: Interactions, limit: str) -> None:
-    """Raise if the last event is further in the past than a duration such as ``36h``."""
+def check_is_fresh(interactions: Interactions, limit: str, end: str | None = None) -> None:
+    """Raise if the last event is longer ago than a duration such as ``36h``.
+
+    That is counted from now, or from the beginning of the day `end` if it is in the past.
+    """
     from ..datasets.times import Clock, unit_of_values
 
     most = Clock("ns").duration("fail_if_stale", limit, 1)
@@ -187,11 +190,13 @@ def check_is_fresh(interactions: Interactions, limit: str) -> None:
             argument="fail_if_stale",
         )
     last = np.datetime64(int(times.max()), unit)
-    age = np.datetime64(time.time_ns(), "ns") - last
+    now = np.datetime64(time.time_ns(), "ns")
+    age = (now if end is None else min(now, np.datetime64(end, "ns"))) - last
     if age > np.timedelta64(most, "ns"):
         raise InvalidDataError(
-            f"the last event is of {last} (UTC), {age / np.timedelta64(1, 'h'):,.1f} hours ago, "
-            f"and fail_if_stale is {limit}. Is a day of the log missing?",
+            f"the last event is of {last} (UTC), {age / np.timedelta64(1, 'h'):,.1f} hours before "
+            f"{'now' if end is None else 'the end of the night'}, and fail_if_stale is {limit}. "
+            "Is a day of the log missing?",
             argument="fail_if_stale",
         )
 
@@ -215,6 +220,8 @@ class Filtering(Loading):
 
     Parameters
     ----------
+    before
+        Leave out events at this date or later.
     min_value
         Leave out events of a smaller value.
     min_user_interactions
@@ -224,6 +231,7 @@ class Filtering(Loading):
         Leave out items with fewer distinct users.
     """
 
+    before: Rare[str | None] = None
     min_value: Rare[float | None] = None
     min_user_interactions: Rare[int | None] = None
     min_item_interactions: Rare[int | None] = None
@@ -231,6 +239,7 @@ class Filtering(Loading):
     def read_wanted(self, path: Path) -> Interactions:
         """Read interactions, and keep those that meet the conditions."""
         given = {name: getattr(self, name) for name in CONDITIONS}
+        given["before"] = _number_or_text(self.before)
         return self.read(path, **{name: x for name, x in given.items() if x is not None})
 
 

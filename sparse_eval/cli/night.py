@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from datetime import UTC, datetime
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 #: What `sparse-eval night --example` prints.
 EXAMPLE = """\
 # A night: sparse-eval night night.toml --promote
-# Paths are relative to the folder of this file; {night} stands for the date, as 2026-11-06.
+# Paths are relative to the folder of this file. {night} is the date, as 2026-11-06, and {tomorrow}
+# the day after it.
 
 out = "nights"                  # gate.jsonl, and a folder with the results of each night
 rules = "rules.toml"            # sparse-eval gate --example prints one
@@ -42,7 +43,8 @@ champion = "production.npz"     # of the first night; later ones are in gate.jso
 [split]
 input = "logs"                  # and the options of `sparse-eval split`
 at = "{night}"
-fail_if_stale = "36h"
+before = "{tomorrow}"           # so that a night has the same events when it is repeated later
+fail_if_stale = "36h"           # the last event before the end of the night
 """
 
 
@@ -87,13 +89,14 @@ class Settings:
                 ):
                     kind = "a list of text" if is_list else "text"
                     raise InvalidDataError(f"{name} is {value!r}; expected {kind}")
-            return cls(**_dated(content, night), folder=path.parent)
+            dates = {"{night}": night, "{tomorrow}": _tomorrow(night)}
+            return cls(**_dated(content, dates), folder=path.parent)
 
     def place(self, name: str) -> Path:
         """Return a path, which is relative to the folder of the file."""
         return Path(self.folder, getattr(self, name))
 
-    def holdout(self, seed: int) -> Holdout:
+    def holdout(self, night: str, seed: int) -> Holdout:
         """Read or make the split."""
         splitting = Splitting()
         if isinstance(self.split, str):
@@ -109,23 +112,29 @@ class Settings:
         splitting = replace(splitting, **options)
         interactions = splitting.read_wanted(self.folder / source)
         if limit is not None:
-            check_is_fresh(interactions, limit)
+            check_is_fresh(interactions, limit, _tomorrow(night))
         return splitting.split(interactions, seed)
 
 
-def _dated(value: Any, night: str) -> Any:
-    """Return settings with the date in place of {night}."""
+def _tomorrow(night: str) -> str:
+    return (date.fromisoformat(night) + timedelta(1)).isoformat()
+
+
+def _dated(value: Any, dates: Mapping[str, str]) -> Any:
+    """Return settings with dates in place of their names."""
     if isinstance(value, Mapping):
-        return {name: _dated(one, night) for name, one in value.items()}
+        return {name: _dated(one, dates) for name, one in value.items()}
     if isinstance(value, list):
-        return [_dated(one, night) for one in value]
-    return value.replace("{night}", night) if isinstance(value, str) else value
+        return [_dated(one, dates) for one in value]
+    for name, day in dates.items():
+        value = value.replace(name, day) if isinstance(value, str) else value
+    return value
 
 
 def night(
     config: Path | None = None,
     *,
-    date: Annotated[str | None, option("--night", metavar="DATE")] = None,
+    day: Annotated[str, option("--night", metavar="DATE")] = "today",
     promote: bool = False,
     rebase: bool = False,
     champion: Path | None = None,
@@ -146,8 +155,8 @@ def night(
     ----------
     config
         A file of TOML; --example prints one.
-    date
-        The date of the night, as 2026-11-06. [today in UTC]
+    day
+        The date of the night, as 2026-11-06, today or yesterday (UTC).
     promote
         Make the candidate the champion if it passes.
     rebase
@@ -164,11 +173,11 @@ def night(
         return
     if config is None:
         raise InvalidDataError("CONFIG.toml: missing; see sparse-eval night --help")
-    tonight = date_of(date) if date is not None else f"{datetime.now(UTC):%Y-%m-%d}"
+    tonight = date_of(day)
     settings = Settings.read(config, tonight)
     gauges = Gauges(settings.place("prometheus") if settings.prometheus else None)
     with gauges.applied():
-        holdout = settings.holdout(seed)
+        holdout = settings.holdout(tonight, seed)
         first: Any = {
             name: settings.place(name)
             for name in ("champion", "reference")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ..core.types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items
     from ..inputs.column_values import TimeUnit
     from ..inputs.tables import Frame, InputTable
+    from .times import Time
 
 
 #: What to do with events that have the same user, item, time and value as an earlier event.
@@ -261,6 +262,7 @@ class Interactions:
         *,
         users: Axis | Sequence[Hashable] | None = None,
         items: Axis | Sequence[Hashable] | None = None,
+        before: Time | None = None,
         min_value: float | None = None,
         min_user_interactions: int | None = None,
         min_item_interactions: int | None = None,
@@ -276,6 +278,8 @@ class Interactions:
         users, items : pandas.Index or sequence, optional
             Labels to keep, such as the ``users`` of other interactions. Labels without events make
             no difference.
+        before : str, date, numpy.datetime64 or int, optional
+            Events at this point in time or later are dropped, as in `split.temporal`.
         min_value : float, optional
             At least 0: events of a smaller value are dropped, before values are summed.
         min_user_interactions, min_item_interactions : int, optional
@@ -292,6 +296,8 @@ class Interactions:
         ------
         InvalidDataError
             If an option is out of its range, labels are missing or repeated, or no event is left.
+            If `before` is given and there are no timestamps, or is a date and their unit is not
+            known.
 
         See Also
         --------
@@ -322,6 +328,14 @@ class Interactions:
             keep("users", self.users.isin(Axis.of(users, "users"))[self.user_codes])
         if items is not None:
             keep("items", self.items.isin(Axis.of(items, "items"))[self.item_codes])
+        if before is not None:
+            times = self.timestamps
+            if times is None:
+                raise InvalidDataError(
+                    "before: there are no timestamps; load them with timestamp=", argument="before"
+                )
+            end = Clock.of(times, self.time_unit, [("before", before)]).time("before", before)
+            keep("before", (times < end) | (times == UNDATED))
         if min_value is not None:
             keep("min_value", self.values >= check_number("min_value", min_value, 0))
         least_of = [

@@ -15,7 +15,7 @@ its candidate or not. It has
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
@@ -81,11 +81,14 @@ class Night(NamedTuple):
 
 def date_of(text: str) -> str:
     """Return the date of a night as ``2026-11-06``, however ISO 8601 spells it."""
+    today = datetime.now(UTC).date()
+    words = {"today": today, "yesterday": today - timedelta(1)}
     try:
-        return datetime.fromisoformat(text).date().isoformat()
+        return (words.get(text) or datetime.fromisoformat(text).date()).isoformat()
     except ValueError:
         raise InvalidDataError(
-            f"night is {text!r}; expected a date, as 2026-11-23", argument="night"
+            f"night is {text!r}; expected a date, as 2026-11-23, today or yesterday",
+            argument="day",
         ) from None
 
 

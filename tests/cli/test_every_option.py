@@ -53,6 +53,7 @@ VALUES = {
     "--at": "2019-11-20",
     "tune --at": "--test-at 2019-12-01 / 2019-11-20",
     "--b": "--model bm25 / 0.1",
+    "--before": "2019-12-03",
     "--by": "d/plans.csv",
     "--candidates": "d/a/some.csv",
     "evaluate --candidates": "d/recs.csv",

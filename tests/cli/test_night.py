@@ -178,26 +178,34 @@ def test_gauges_and_page(folder):
 
 
 def logs(newest):
-    """Write a log of eight days that ends at a moment."""
+    """Write a log that ends at a moment; one that ends later has the same events before."""
     clicks = CLICKS.to_frame()
-    age = (clicks["timestamp"].max() - clicks["timestamp"]) % (8 * 86_400)
-    clicks["timestamp"] = newest - pd.to_timedelta(age, "s")
-    clicks.to_csv("logs.csv", index=False)
+    begin = pd.Timestamp("2026-10-25")
+    clicks["timestamp"] = begin + pd.to_timedelta(np.arange(len(clicks)) * 300, "s")
+    clicks[clicks["timestamp"] <= newest].to_csv("logs.csv", index=False)
 
 
-def test_a_night_splits_the_log(folder):
-    now = pd.Timestamp.now().floor("s")
-    logs(now)
-    table = 'at = "{night}"\ninput = "logs.csv"\nfail_if_stale = "36h"\n'
+def test_a_night_splits_the_log_as_far_as_its_end(folder):
+    table = 'at = "{night}"\nbefore = "{tomorrow}"\ninput = "logs.csv"\nfail_if_stale = "36h"\n'
     folder.change("night.toml", 'split = "split/{night}"', "")
     folder.change("night.toml", 'gauges.prom"', f'gauges.prom"\n[split]\n{table}')
-    tonight = f"{now - pd.Timedelta('2D'):%Y-%m-%d}"
-    folder.night(night=tonight, says=f"cut at {tonight}")
-    assert folder.rows[-1]["data"]["train"]
-    logs(now - pd.Timedelta("40h"))
-    folder.night(night=tonight, status=2, says="fail_if_stale is 36h. Is a day of the log missing?")
+    for newest in ("2026-11-01T23:59", "2026-11-05"):  # the second time the log has grown
+        logs(pd.Timestamp(newest))
+        folder.night(0, says=f"cut at {NIGHTS[0]}")
+        assert len(folder.rows) == 1
+    logs(pd.Timestamp("2026-11-01T11:59"))
+    folder.night(1, status=2, says="hours before the end of the night, and fail_if_stale is 36h")
     folder.change("night.toml", "at =", "att =")
-    folder.night(night=tonight, status=2, says="[split] has the key 'att'; did you mean at?")
+    folder.night(1, status=2, says="[split] has the key 'att'; did you mean at?")
+
+
+def test_words_for_dates(folder):
+    today = pd.Timestamp.now("UTC").normalize()
+    for word, day in (("yesterday", today - pd.Timedelta("1D")), ("today", today)):
+        shutil.copytree(f"split/{NIGHTS[0]}", f"split/{day:%Y-%m-%d}")
+        folder.night(night=word)
+        assert folder.rows[-1]["slot"] == f"{day:%Y-%m-%d}"
+    folder.night(night="tonight", status=2, says="today or yesterday (option --night)")
 
 
 def few_users(folder):
