@@ -73,7 +73,7 @@ def test_what_is_cold_or_seen_is_reported():
         assert ev.per_user["recall@6"].tolist()[:3] == [0.5, 1.0, 0.0]
     with warns():
         by_model = se.evaluate_model(se.Recommender(model), train, held, "recall@6")
-    assert by_model.retrieval == ("recommend", 2, None, None, None, 0, 0)
+    assert by_model.retrieval == ("recommend", 2, None, None, None, 0, 0, 0)
 
 
 class OnGpu:

@@ -71,6 +71,7 @@ print(compiled_now, "numba.np.arraymath" in sys.modules)
 
 @compiled
 @covers("numba.core.runtime.nrt")
+@pytest.mark.long
 def test_numba_loads_a_kept_kernel_without_what_it_compiles(tmp_path, monkeypatch):
     """kernels/cache.py initializes only the counts of references of a kernel that allocates."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
