@@ -58,11 +58,9 @@ AT: Any = namedtuple("AT", NAMES)(*range(len(NAMES)))
 def sum_ideal(
     indptr: Array,
     gains: Array,
-    binary: bool,
     cutoffs: Array,
     discounts: Array,
     discount_sums: Array,
-    slots: bool,
     limits: Array,
     ideal: Array,
     row: int,
@@ -72,35 +70,14 @@ def sum_ideal(
     """Write the number of relevant items and the ideal sums of a block of users.
 
     The sums of gains are written to the given row of `table`. `indptr` holds the bounds of the
-    block's rows of `gains`. If `binary`, every gain is 1, and gains are neither read nor sorted.
-    Cut-offs ascend, ``discounts[r]`` is the discount of rank r, and ``discount_sums[r]`` the sum
-    over the ranks 1 to r. If `slots`, the ideal list has an item with gain 1 at every rank down to
-    the cut-off. Otherwise it has the user's relevant items, at most ``limits[user]`` of them unless
-    `limits` is empty. If gains are read, `ideal` (float64) has room for the longest row. `table`
-    has shape (statistics, cut-offs, users).
+    block's rows of `gains`. Cut-offs ascend, ``discounts[r]`` is the discount of rank r, and
+    ``discount_sums[r]`` the sum over the ranks 1 to r. The ideal list has the user's relevant
+    items, at most ``limits[user]`` of them unless `limits` is empty. `ideal` (float64) has room for
+    the longest row. `table` has shape (statistics, cut-offs, users).
     """
-    n_users = len(indptr) - 1
-    n_cutoffs = len(cutoffs)
     limited = len(limits) > 0
-    if binary or slots:  # sums of discounts
-        for user in range(n_users):
-            n = indptr[user + 1] - indptr[user]
-            if not binary:
-                n = 0
-                for entry in range(indptr[user], indptr[user + 1]):
-                    n += gains[entry] > 0.0
-            n_relevant[user] = n
-            if limited:
-                n = min(n, limits[user])
-            for cut in range(n_cutoffs):
-                total = discount_sums[cutoffs[cut] if slots else min(n, cutoffs[cut])]
-                table[AT.idcg, cut, user] = total
-                table[AT.idcg_exp, cut, user] = total
-                table[AT.idcg_binary, cut, user] = total
-        return
-
-    for user in range(n_users):
-        n = 0
+    for user in range(len(indptr) - 1):
+        n = int(np.int64(0))  # a literal 0 would compile `sort_falling` once more
         for entry in range(indptr[user], indptr[user + 1]):
             if gains[entry] > 0.0:
                 ideal[n] = gains[entry]
@@ -110,7 +87,7 @@ def sum_ideal(
         sort_falling(ideal, n)
         total = 0.0
         rank = 1
-        for cut in range(n_cutoffs):
+        for cut in range(len(cutoffs)):
             while rank <= reached and rank <= cutoffs[cut]:
                 total += ideal[rank - 1] * discounts[rank]
                 rank += 1
@@ -137,8 +114,9 @@ def sweep(
 
     Both `indptr` contain only the block's users. Lists are sorted by position; if
     `gapped_positions` is empty, the positions are 1, 2, 3, …. Relevant items are sorted by id.
-    `raised` has 2^g − 1 of each gain, and is empty if no metric uses it. The other arguments are as
-    for `sum_ideal`; past the end of `discounts`, the discount of rank r is 1 / log2(r + `shift`).
+    If `binary`, every gain is 1, and gains are not read. `raised` has 2^g − 1 of each gain, and is
+    empty if no metric uses it. The other arguments are as for `sum_ideal`; past the end of
+    `discounts`, the discount of rank r is 1 / log2(r + `shift`).
     `first_hit` must be zero, and remains zero for a user without a hit.
     Every hit down to the last cut-off is written to `found`, unless `found` is empty.
     """

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..core import elementary
+from ..core.csr import indptr_from_counts
 from ..core.exact_sums import Moments
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError, InvalidMetricError
@@ -261,11 +262,21 @@ def fill_ideal(
     # A user without a list gets an ideal list of one item, so that nothing is divided by 0.
     limits = np.maximum(lengths, 1) if ideal == "length" else lengths[:0]
     indptr = relevance.indptr[users.start : users.stop + 1]
-    room = np.empty(0 if relevance.binary else int(np.diff(indptr).max(initial=0)))
-    given = relevance.binary, cutoffs, *tables, ideal == "slots", limits, room
+    if relevance.binary or ideal == "slots":  # sums of discounts
+        n_relevant[:] = np.diff(indptr)
+        if not relevance.binary:
+            is_relevant = relevance.gains[indptr[0] : indptr[-1]] > 0.0
+            n_relevant[:] = np.diff(indptr_from_counts(is_relevant)[indptr - indptr[0]])
+        reached = np.minimum(n_relevant, limits) if len(limits) else n_relevant
+        for cut, k in enumerate(cutoffs.tolist()):
+            sums = tables[1][k if ideal == "slots" else np.minimum(reached, k)]
+            table[[AT.idcg, AT.idcg_exp, AT.idcg_binary], cut] = sums
+        return
+    room = np.empty(int(np.diff(indptr).max(initial=0)))
+    given = cutoffs, *tables, limits, room
     table[AT.idcg_exp] = 0.0
     sum_ideal(indptr, relevance.gains, *given, AT.idcg, table, n_relevant)
-    if exponential and not relevance.binary:
+    if exponential:
         raised = elementary.exp2m1(relevance.gains[indptr[0] : indptr[-1]])
         sum_ideal(indptr - indptr[0], raised, *given, AT.idcg_exp, table, n_relevant)
 
