@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InvalidDataError
-from ..kernels.rows import BAD_BOUNDS, OUT_OF_RANGE, UNSORTED, check_rows, rank_keys
+from ..kernels.rows import rank_keys
 from .arrays import SPARSE, as_array, describe, wrong_type
 from .threads import for_blocks
 
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 Entry = TypeVar("Entry", bound=np.generic)
 
 MAX_ITEMS = int(np.iinfo(np.int32).max)
+
+#: The kinds of faults that `_check_rows` distinguishes. A row is not sorted or contains a column
+#: twice; a column is out of range; row bounds cross or lie outside the data.
+UNSORTED, OUT_OF_RANGE, BAD_BOUNDS = 1, 2, 3
 
 #: The number of rows in a checked block. Checks are so fast that sharing smaller blocks between
 #: threads costs more than it gains.
@@ -67,7 +71,7 @@ def canonical_csr(matrix: object, name: str, *, sum_duplicates: bool) -> sparse.
         csr = convertible.tocsr()
     check_csr_arrays(csr, name)
     rows = csr.shape[0], csr.indptr, csr.indices, csr.shape[1]
-    kind, row, entry = find_fault(check_rows, *rows) or (0, 0, 0)
+    kind, row, entry = find_fault(_check_rows, *rows) or (0, 0, 0)
     if kind == BAD_BOUNDS:
         raise InvalidDataError(
             f"{name} is not a valid CSR matrix: indptr decreases at row {row}. Rebuild it with "
@@ -92,9 +96,33 @@ def canonical_csr(matrix: object, name: str, *, sum_duplicates: bool) -> sparse.
         if sum_duplicates:
             csr = csr.astype(np.float64)
             csr.sum_duplicates()
-        elif fault := find_fault(check_rows, csr.shape[0], csr.indptr, csr.indices, csr.shape[1]):
+        elif fault := find_fault(_check_rows, csr.shape[0], csr.indptr, csr.indices, csr.shape[1]):
             raise_repeated_item(fault[1], csr.indices[fault[2]])
     return csr
+
+
+def _check_rows(
+    first: int, last: int, indptr: AnyArray, columns: AnyArray, n_columns: int, fault: Integers
+) -> None:
+    """Find the first fault of the highest kind in some rows of a CSR, for `find_fault`."""
+    bounds = indptr[first : last + 1]
+    crossed = (bounds[1:] < bounds[:-1]) | (bounds[1:] > len(columns))
+    if crossed.any() or bounds[0] < 0:
+        fault[:2] = BAD_BOUNDS, first + np.argmax(crossed)
+        return
+    begin = bounds[0]
+    columns = columns[begin : bounds[-1]]
+    unsigned = columns.view(f"u{columns.itemsize}")  # negative columns become the largest
+    if unsigned.max(initial=0) >= n_columns:
+        kind, entry = OUT_OF_RANGE, begin + np.argmax(unsigned >= n_columns)
+    else:
+        falls = np.zeros(len(columns) + 1, bool)
+        np.less_equal(columns[1:], columns[:-1], out=falls[1:-1])
+        falls[bounds - begin] = False  # from row to row
+        if not falls.any():
+            return
+        kind, entry = UNSORTED, begin + np.argmax(falls)
+    fault[:] = kind, first + np.searchsorted(bounds, entry, "right") - 1, entry
 
 
 def training_csr(train: object, name: str = "the train matrix") -> sparse.csr_matrix:

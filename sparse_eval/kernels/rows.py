@@ -1,7 +1,7 @@
 """Checks of sparse rows, and sorting of lists by positions or scores.
 
 A checking kernel checks the rows from `first` to `last` and writes (kind, row, entry) to `fault` if
-it finds one. Kind 0 means no fault. If a kernel detects only one kind of fault, it is kind 1.
+it finds one. Kind 0 means no fault, and these kernels find only faults of kind 1.
 """
 
 from __future__ import annotations
@@ -15,50 +15,6 @@ from .sorting import sort_best_first, sort_falling
 
 if TYPE_CHECKING:
     from .jit import Array
-
-#: The kinds of faults that `check_rows` distinguishes. A row is not sorted or contains a column
-#: twice; a column is out of range; row bounds cross or lie outside the data.
-UNSORTED, OUT_OF_RANGE, BAD_BOUNDS = 1, 2, 3
-
-
-@kernel
-def check_rows(
-    first: int, last: int, indptr: Array, indices: Array, n_columns: int, fault: Array
-) -> None:
-    """Find the first fault of the highest kind in the rows of a CSR."""
-    for row in range(first, last):
-        if indptr[row] < 0 or indptr[row + 1] < indptr[row] or indptr[row + 1] > len(indices):
-            fault[0] = BAD_BOUNDS
-            fault[1] = row
-            return
-    # The compiler vectorizes these counts over the whole block. They are three times as fast as
-    # checking entry by entry, and most matrices have no fault.
-    begin = indptr[first]
-    columns = indices[begin : indptr[last]]
-    outside = 0
-    for i in range(len(columns)):
-        outside += (columns[i] < 0) | (columns[i] >= n_columns)
-    descents = 0
-    for i in range(len(columns) - 1):
-        descents += columns[i + 1] <= columns[i]
-    for row in range(first, last):  # descents between rows are allowed
-        start = indptr[row] - begin
-        if start > 0 and indptr[row] < indptr[row + 1]:
-            descents -= columns[start] <= columns[start - 1]
-    if outside == 0 and descents == 0:
-        return
-    for row in range(first, last):
-        for entry in range(indptr[row], indptr[row + 1]):
-            if indices[entry] < 0 or indices[entry] >= n_columns:
-                fault[0] = OUT_OF_RANGE
-                fault[1] = row
-                fault[2] = entry
-                return
-            unordered = entry > indptr[row] and indices[entry] <= indices[entry - 1]
-            if unordered and fault[0] == 0:
-                fault[0] = UNSORTED
-                fault[1] = row
-                fault[2] = entry
 
 
 @part

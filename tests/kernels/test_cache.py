@@ -22,7 +22,7 @@ from sparse_eval.cli import compile as compiling
 from sparse_eval.errors import SparseEvalError
 from sparse_eval.kernels import cache
 from sparse_eval.kernels.jit import is_ready, kernel
-from sparse_eval.kernels.rows import check_rows
+from sparse_eval.kernels.rows import order_by_position
 
 if numba.config.DISABLE_JIT:
     pytest.skip("nothing is compiled", allow_module_level=True)
@@ -176,7 +176,7 @@ def test_after_compiling_ahead_nothing_is_compiled(monkeypatch):
         for name, member in members.items()
         if isinstance(getattr(member, "_cache", None), cache.KernelCache)
     }
-    assert check_rows.__name__ in compiled
+    assert order_by_position.__name__ in compiled
     assert [name for name, one in compiled.items() if not is_ready(one)] == []
     result = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", CALLS], capture_output=True, text=True, check=True
