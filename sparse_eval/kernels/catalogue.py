@@ -301,21 +301,22 @@ def draw_lists(
             order[item] = item
 
 
-@allocating_kernel
+@kernel
 def count_seen(
     seen: Rows,
     relevant: Rows,
     gains: Array,
     lists: Rows,
-    n_items: int,
+    seen_by: Array,
     relevant_out: Array,
     listed_out: Array,
 ) -> None:
     """Write how many relevant items, with a gain above 0, and listed items each user has seen.
 
-    Indices are unsigned, so numba need not check for negative ones, which took a third of the time.
+    `seen_by` (int32) has an entry for each item, initially -1: the last user so far who has seen
+    it. Indices are unsigned, so numba need not check for negative ones, which took a third of the
+    time.
     """
-    seen_by = np.full(n_items, -1, np.int32)  # the last user so far
     for user in range(len(seen.indptr) - 1):
         mark = np.int32(user)
         for item in seen.items[seen.indptr[user] : seen.indptr[user + 1]]:

@@ -332,7 +332,8 @@ class Measured(Part):
             wanted = Rows(relevance.indptr[bounds], relevance.items)
             lists = Rows(rankings.indptr[bounds], rankings.items)
             outs = relevant[first:last], listed[first:last]
-            count_seen(seen, wanted, relevance.gains, lists, n_items, *outs)
+            seen_by = np.full(n_items, -1, np.int32)
+            count_seen(seen, wanted, relevance.gains, lists, seen_by, *outs)
 
         for_blocks(count, n_users)
         is_cold = training.user_counts[:n_users] == 0
