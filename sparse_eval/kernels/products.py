@@ -19,7 +19,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from .jit import kernel
+from .jit import kernel, part
 from .vectors import F32, I16, I32, I64, LANES, LANES_OF_F32, LANES_OF_I32, Emitter, emitted
 
 if TYPE_CHECKING:
@@ -63,12 +63,14 @@ def to_directions(
             # Divide, because the inverse of the smallest norms is infinite. Clip, because their
             # norms are rounded too.
             value = np.float64(factors[row, f]) / norm * UNIT
-            out[i, f] = np.int16(math.floor(min(max(value, -UNIT), UNIT) + 0.5))
+            value = value if value < UNIT else np.float64(UNIT)
+            value = value if value > -UNIT else np.float64(-UNIT)
+            out[i, f] = np.int16(math.floor(value + 0.5))
         for f in range(width, out.shape[1]):
             out[i, f] = 0
 
 
-@kernel
+@part
 def pack(directions: Array, rows: Array, n: int, strips: Array) -> None:
     """Pack the first `n` rows into strips, int32 of shape (at least ⌈n / LANES⌉, pairs, LANES)."""
     n_pairs = directions.shape[1]

@@ -21,7 +21,7 @@ from ..kernels.centres import assign, project
 from ..kernels.full_ranks import LEAST_NORM, WHOLE, count_above
 from ..kernels.jit import is_ready
 from ..kernels.ordered import search_in_order
-from ..kernels.products import ROUNDING, UNIT, cosine_error, pack, to_directions
+from ..kernels.products import ROUNDING, UNIT, cosine_error, to_directions
 from ..kernels.retrieval import search_groups
 from ..kernels.structures import Catalogue, Groups, HeldOut, Lists, Packed, Task, Users
 from ..kernels.vectors import LANES
@@ -99,8 +99,10 @@ class SearchSettings(NamedTuple):
     most_held_out: int = 4096
     plain_users: int = 1_000
     plain_candidates: int = 1 << 20
-    # Items projected on the centres in a call; projections, or entries of lists, in memory at once.
+    # Items projected on the centres in a call, and strips packed at once, which fit into the cache;
+    # projections, or entries of lists, in memory at once.
     projected_items: int = 4096
+    packed_strips: int = 256
     max_cells: int = 1 << 24
 
 
@@ -409,16 +411,17 @@ class Search(FactorRanker):
     def packed(self) -> Packed:
         """The catalogue in strips, for the search in order."""
         directions = self.catalogue.directions
-        n = len(directions)
+        n, pairs = directions.shape
         n_strips = -(-n // LANES)
-        strips = np.empty((n_strips, directions.shape[1], LANES), np.int32)
-        rows = np.arange(n)
+        strips = np.empty((n_strips, pairs, LANES), np.int32)
 
         def pack_strips(first: int, last: int) -> None:
-            chosen = rows[first * LANES : last * LANES]
-            pack(directions, chosen, len(chosen), strips[first:last])
+            rows = np.zeros(((last - first) * LANES, pairs), np.int32)
+            packed = directions[first * LANES : last * LANES]
+            rows[: len(packed)] = packed
+            strips[first:last] = rows.reshape(last - first, LANES, pairs).transpose(0, 2, 1)
 
-        for_blocks(pack_strips, n_strips, self.threads)
+        for_blocks(pack_strips, n_strips, self.threads, self.settings.packed_strips)
         weights = np.zeros(n_strips * LANES, np.float32)
         weights[:n] = self.catalogue.weights
         index_of = np.full(self.shape[1], -1, np.int32)

@@ -26,6 +26,11 @@ def multiply_all(directions, rows, strips, weights, out):
 
 
 @njit
+def pack(directions, rows, strips):
+    products.pack(directions, rows, len(rows), strips)
+
+
+@njit
 def mark_all(directions, rows, strips, weights, margins, limits, marks):
     for first in range(0, len(rows), ROWS_AT_ONCE):
         for strip in range(len(strips)):
@@ -44,7 +49,7 @@ def directions_of(vectors):
 def strips_of(directions, rows):
     n_strips = -(-len(rows) // LANES)
     strips = np.full((n_strips, directions.shape[1] // 2, LANES), 77, np.int32)
-    products.pack(directions.view(np.int32), rows, len(rows), strips)
+    pack(directions.view(np.int32), rows, strips)
     return strips
 
 
