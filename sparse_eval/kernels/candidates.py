@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .exact import lower_bound, score_exactly, select_best, write_sorted
+from .exact import score_exactly, select_best, write_sorted
 from .jit import allocating_kernel, kernel, part
 from .sorting import is_better
 from .vectors import prefetch
@@ -252,6 +252,20 @@ def list_exhaustively(
         _write_best(row, size, unseen, exact, k, out, items, scores)
 
 
+@part
+def _lower_bound(items: Array, n: int, item: int) -> int:
+    """Return the index of the first of `n` ascending items that is not below `item`."""
+    low = 0
+    high = n
+    while low < high:
+        middle = (low + high) >> 1
+        if items[middle] < item:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 @allocating_kernel
 def rank_exhaustively(
     first: int,
@@ -284,7 +298,7 @@ def rank_exhaustively(
         held_out.alive[row] = held_out.indptr[row + 1] - held_out.indptr[row]
         if cold:
             for h in range(held_out.indptr[row], held_out.indptr[row + 1]):
-                held_out.above[h] = lower_bound(unseen, 0, size, held_out.items[h])
+                held_out.above[h] = _lower_bound(unseen, size, held_out.items[h])
                 held_out.tied[h] = size - 1
         else:
             count_some_above_row(size, unseen, exact, row, held_out)

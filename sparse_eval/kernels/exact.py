@@ -220,29 +220,23 @@ def score_held_out(
 
 
 @part
-def lower_bound(seen_items: Array, start: int, stop: int, item: int) -> int:
-    """Return the index of the first of the ascending ``items[start:stop]`` not below `item`."""
-    low = start
-    high = stop
-    while low < high:
-        middle = (low + high) >> 1
-        if seen_items[middle] < item:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@part
 def contains(items: Array, item: int) -> bool:
-    """Return whether the ascending `items` contain `item`."""
-    if len(items) <= _LINEAR_SEARCH:  # as fast as a step or two of a binary search
-        equal = 0
-        for e in range(len(items)):
-            equal += items[e] == item
-        return equal > 0
-    at = lower_bound(items, 0, len(items), item)
-    return at < len(items) and items[at] == item
+    """Return whether the ascending `items` contain `item`.
+
+    After a binary search down to `_LINEAR_SEARCH` items, these are compared at once, which takes
+    the time of a step or two.
+    """
+    first = 0
+    size = len(items)
+    while size > _LINEAR_SEARCH:
+        half = size >> 1
+        if items[first + half] <= item:
+            first += half
+        size -= half
+    equal = 0
+    for e in range(np.uint64(first), np.uint64(first + size)):  # unsigned, so it is vectorized
+        equal += items[e] == item
+    return equal > 0
 
 
 @kernel
