@@ -1,5 +1,8 @@
 """Checks and sorting of sparse matrices, and conversions that neither modify nor trust them."""
 
+import itertools
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,6 +21,35 @@ from sparse_eval.core.csr import (
 )
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.inputs.axes import Axis
+
+
+def first_fault(indptr, columns, n_columns):
+    """The first fault of the highest kind, row by row."""
+    faults = []
+    for row, (start, stop) in enumerate(itertools.pairwise(indptr.tolist())):
+        if stop < start or stop > len(columns):
+            faults.append((csr.BAD_BOUNDS, row, 0))
+        for entry in range(start, min(stop, len(columns))):
+            if not 0 <= columns[entry] < n_columns:
+                faults.append((csr.OUT_OF_RANGE, row, entry))
+            elif entry > start and columns[entry] <= columns[entry - 1]:
+                faults.append((csr.UNSORTED, row, entry))
+    return min(faults, key=lambda fault: (-fault[0], fault[1:]), default=None)
+
+
+@given(st.integers(0, 2**32), st.sampled_from([np.int32, np.int64]), st.integers(1, 7))
+def test_finds_the_first_fault_of_the_highest_kind(seed, dtype, block):
+    rng = np.random.default_rng(seed)
+    indptr = np.concatenate([[0], np.cumsum(rng.integers(0, 4, 6))])
+    rows = [np.sort(rng.choice(5, n, replace=False)) for n in np.diff(indptr)]
+    columns = np.concatenate(rows).astype(dtype)
+    for _ in range(rng.integers(0, 3) if len(columns) else 0):
+        columns[rng.integers(len(columns))] = rng.integers(-1, 6)
+    if rng.random() < 0.2:
+        indptr[rng.integers(1, len(indptr))] = rng.integers(-1, 20)
+    with patch.object(csr, "_CHECKED_ROWS", block):
+        found = csr.find_fault(csr._check_rows, 6, indptr.astype(dtype), columns, 5)
+    assert found == first_fault(indptr, columns, 5)
 
 
 def unsorted():
