@@ -13,7 +13,6 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InvalidDataError
-from ..kernels.rows import rank_keys
 from .arrays import SPARSE, as_array, describe, wrong_type
 from .threads import for_blocks
 
@@ -220,6 +219,8 @@ def order_within(bounds: Integers, keys: AnyArray) -> Integers:
     keys : ndarray of int64 or uint64
         Entries of a row with equal keys stay in their order.
     """
+    from ..kernels.rows import rank_keys  # reading files need not wait for numba
+
     if keys.dtype == np.uint64:  # as int64 in the same order, so that only one kernel is compiled
         keys = (keys ^ np.uint64(2**63)).view(np.int64)
     bounds, positions = bounds.astype(np.int64, copy=False), np.empty(len(keys), np.int64)

@@ -122,3 +122,14 @@ def test_evaluating_matrices_leaves_heavy_libraries_out(tmp_path):
         "print(sorted(names | {'scipy.stats', 'scipy.optimize'} & set(sys.modules)))"
     )
     assert run(use, str(tmp_path / "saved")).splitlines()[-1] == "[]"
+
+
+@pytest.mark.long
+def test_loading_a_table_leaves_heavy_libraries_out(tmp_path):
+    """Numba takes longer to import than a million rows take to read."""
+    (tmp_path / "log.csv").write_text("user,item\n1,2\n1,3\n", "utf-8")
+    use = (
+        "import sys, sparse_eval as se; print(len(se.datasets.load(sys.argv[1])));"
+        "print(sorted({'numba', 'pandas', 'implicit', 'scipy.special'} & set(sys.modules)))"
+    )
+    assert run(use, str(tmp_path / "log.csv")).split("\n")[:2] == ["2", "[]"]
