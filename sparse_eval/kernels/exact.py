@@ -52,7 +52,7 @@ def measure_rows(first: int, last: int, factors: Array, norms: Array) -> None:
             value = abs(np.float64(factors[row, f]))
             if not value < np.inf:
                 finite = False
-            largest = max(largest, value)
+            largest = value if value > largest else largest
         total = 0.0
         if largest > 0.0 and finite:
             for f in range(width):

@@ -87,16 +87,16 @@ def _reachable(
     row: int, line: Array, margin: Single, k: int, scale: float, held_out: HeldOut
 ) -> int:
     """Return how many held-out items of a row have fewer than `k` items of a line above them."""
-    start = held_out.indptr[row]
-    alive = held_out.alive[row]
+    start: int = held_out.indptr[row]
+    alive: int = held_out.alive[row]
     for h in range(start, start + alive):
         least = np.float32(held_out.scores[h] / scale) + margin
         above = np.int32(0)
         for j in range(len(line)):
             above += line[j] > least
         if above >= k:  # the same holds for all worse ones
-            return int(h - start)
-    return int(alive)
+            return h - start
+    return alive
 
 
 @part
