@@ -425,7 +425,7 @@ class _BlockValues(UserValues):
         training = block.aligned.side_data.training
         n_seen = None if training is None else training.user_counts[: len(block.n_relevant)]
         vars(self).update(block=block, counted=block.counted, n_relevant=block.n_relevant)
-        vars(self).update(labels=block.labels, n_seen=n_seen)
+        vars(self).update(labels=block.labels, n_seen=n_seen, has_list=block.aligned.has_list)
 
     @property
     def user_ids(self) -> AnyArray:

@@ -10,8 +10,9 @@
 
 ``per_user.parquet`` has one row for each user, if their values were kept. Its columns are ``user``,
 text or whole numbers; one for each metric that has values for each user, null if the user is left
-out; ``evaluated``; ``relevant``, the number of relevant items; ``fingerprint``, a hash of them; and
-``seen``, the number of training items, if known.
+out; ``evaluated``; ``listed``, whether they have a list; ``relevant``, the number of relevant items; ``fingerprint``, a hash of them; and
+``seen``, the number of training items, if known. ``baselines.parquet`` has the same of baselines,
+whose names are in its first column, ``evaluation``.
 
 ``metrics.parquet`` has one row for each metric of the evaluation (``evaluation`` is "") and of each
 baseline (its name): ``value``; ``n_users`` in it; ``random`` and ``random_se``; ``replicates`` of
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 #: The files of a saved evaluation.
 SUMMARY = "summary.json"
 PER_USER, METRICS, LISTS = "per_user.parquet", "metrics.parquet", "lists.parquet"
+BASELINES = "baselines.parquet"
 
 #: The attributes of a part that are in the JSON. Tuples are lists there, without their names.
 _FACTS = ("key", "n_counted", "n_without_list", "span", "retrieval", "seen", "candidates")
@@ -153,6 +155,13 @@ def savable_of(
         tables[LISTS] = pa.Table.from_pylist(lists)
     if values is not None:
         tables[PER_USER] = _tabulate_users(request, values)
+    of_baselines = [
+        _tabulate_users(request, part.values).add_column(0, "evaluation", [[name] * part.n_users])
+        for name, part in parts.items()
+        if name and part.values is not None
+    ]
+    if of_baselines:
+        tables[BASELINES] = pa.concat_tables(of_baselines, promote_options="permissive")
     return Savable(content, tables)
 
 
@@ -193,6 +202,7 @@ def _tabulate_users(request: Request, values: UserValues) -> pa.Table:
 
     columns = {
         "evaluated": values.counted,
+        "listed": values.has_list,
         "relevant": values.n_relevant,
         "fingerprint": values.fingerprints,
         **({} if values.n_seen is None else {"seen": values.n_seen}),
@@ -231,7 +241,7 @@ def save(folder: Path, savable: Savable, about: Mapping[str, Any] | None) -> str
         for name, data in files.items():
             temporary_for(name).write_bytes(data)
         temporary_for(SUMMARY).write_bytes(text.encode())
-    for name in {PER_USER, LISTS} - files.keys():  # of the evaluation that was there
+    for name in {PER_USER, BASELINES, LISTS} - files.keys():  # of the evaluation that was there
         (folder / name).unlink(missing_ok=True)
     return str(content["digest"])
 
@@ -239,7 +249,7 @@ def save(folder: Path, savable: Savable, about: Mapping[str, Any] | None) -> str
 def remove_saved(folder: Path) -> None:
     """Remove a saved evaluation, the JSON first; the folder and other files in it are kept."""
     try:
-        for name in (SUMMARY, PER_USER, METRICS, LISTS):
+        for name in (SUMMARY, PER_USER, BASELINES, METRICS, LISTS):
             (folder / name).unlink(missing_ok=True)
     except OSError as error:
         raise OutputError(f"{folder}: cannot be removed: {error.strerror or error}") from error
@@ -319,6 +329,13 @@ def load(path: Path) -> Saved:
     if PER_USER in tables:
         values = _values_of(tables[PER_USER], request, content["has_labels"])
         parts[""] = replace(parts[""], values=values)
+    if BASELINES in tables:
+        table = tables[BASELINES]
+        names = table["evaluation"].to_numpy()
+        for name in set(names):
+            own = table.filter(names == name).remove_column(0)
+            values = _values_of(own, request, content["has_labels"])
+            parts[name] = replace(parts[name], values=values)
     return Saved(parts, {key: content[key] for key in make_record(None)})
 
 
@@ -404,8 +421,7 @@ def _lists_of(table: pa.Table, name: str) -> dict[ListKey, ListSums]:
 def _values_of(table: pa.Table, request: Request, has_labels: bool) -> UserValues:
     users, *arrays = (column.to_numpy() for column in table.columns)
     n_metrics = sum(traits.per_user for traits in request.traits)
-    evaluated, relevant, fingerprints, *seen = arrays[n_metrics:]
+    evaluated, listed, relevant, fingerprints, *seen = arrays[n_metrics:]
     columns = np.array(arrays[:n_metrics], np.float64).reshape(n_metrics, len(table))
-    return UserValues(
-        users, evaluated, relevant, fingerprints, columns, seen[0] if seen else None, has_labels
-    )
+    known = (evaluated, listed, relevant, fingerprints)
+    return UserValues(users, *known, columns, seen[0] if seen else None, has_labels)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers
 
 #: The arrays of `UserValues` that every block has.
-ARRAYS = ("user_ids", "counted", "n_relevant", "fingerprints", "columns")
+ARRAYS = ("user_ids", "counted", "has_list", "n_relevant", "fingerprints", "columns")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +29,8 @@ class UserValues:
         Labels or row numbers.
     counted : ndarray of bool
         Whether the user is evaluated.
+    has_list : ndarray of bool
+        Whether the user has a list; those whom a model does not know have none.
     n_relevant : ndarray of int64
         Number of relevant items.
     fingerprints : ndarray of uint64
@@ -43,6 +45,7 @@ class UserValues:
 
     user_ids: AnyArray
     counted: Booleans
+    has_list: Booleans
     n_relevant: Integers
     fingerprints: Hashes
     columns: Floats
