@@ -83,12 +83,19 @@ class Loading:
     on_bad_lines: Rare[Annotated[bool, option("--skip-bad-lines")]] = False
 
     def read(self, path: Path, **conditions: Any) -> Interactions:
-        """Read interactions, and keep those that are wanted."""
+        """Read interactions, keep those that are wanted, and tell of doubtful days."""
+        from ..datasets.times import doubtful_days
+
         with step(f"read {shown(path)}") as note:
             interactions = self._load(path)
             if conditions:
                 interactions = interactions.filter(**conditions)
             note(repr(interactions))
+        times = interactions.timestamps
+        if times is not None:
+            is_whole = "before" in conditions
+            for doubt in doubtful_days(times, interactions.time_unit, is_whole=is_whole):
+                tell(f"warning: {shown(path)}: {doubt}", "warning")
         return interactions
 
     def matrix(self, path: Path | None) -> CSRMatrix | None:
@@ -125,9 +132,9 @@ class Loading:
             return a, Holdout.from_frames(a, b)
 
     def _load(self, path: Path) -> Interactions:
-        """Read interactions, show their events a day if they have dates, and tell doubts."""
+        """Read interactions, and show their events a day if they have dates."""
         from ..datasets import load
-        from ..datasets.times import doubtful_days, events_a_day
+        from ..datasets.times import events_a_day
 
         columns: dict[str, Any] = {}
         for name in ("user", "item", "value", "timestamp", "event"):
@@ -152,10 +159,11 @@ class Loading:
         times = interactions.timestamps
         if times is not None and (days := events_a_day(times, interactions.time_unit)):
             note(f"{shown(path)}: {days}")
-            for doubt in doubtful_days(times, interactions.time_unit):
-                tell(f"{shown(path)}: {doubt}", "warning")
         for a, b in _copies(path):
-            tell(f"{shown(a)} and {shown(b)} have the same content; remove a copy", "warning")
+            tell(
+                f"warning: {shown(a)} and {shown(b)} have the same content; remove a copy",
+                "warning",
+            )
         return interactions
 
 

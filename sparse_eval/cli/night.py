@@ -34,7 +34,7 @@ checkpoints = "models"          # a folder, a file or a pattern, or a list of th
 candidate = "best of ndcg@10"   # or "newest", by the time of the file
 champion = "production.npz"     # of the first night; later ones are in gate.jsonl
 # reference = "release.npz"     # of the first night; else the champion
-# max_age = "30D"               # of the champion's file
+# max_age = "30D"               # of the champion's file, by its time
 # metrics = ["recall@20"]       # more than the rules name
 # prometheus = "/var/lib/node_exporter/sparse_eval.prom"
 # page = "nights/report.html"
@@ -44,7 +44,7 @@ champion = "production.npz"     # of the first night; later ones are in gate.jso
 input = "logs"                  # and the options of `sparse-eval split`
 at = "{night}"
 before = "{tomorrow}"           # so that a night has the same events when it is repeated later
-fail_if_stale = "36h"           # the last event before the end of the night
+fail_if_stale = "12h"           # the last event before the end of the night
 """
 
 
@@ -78,6 +78,8 @@ class Settings:
             for name in ("out", "rules", "checkpoints", "split", "candidate"):
                 if name not in content:
                     raise InvalidDataError(f"the key {name!r} is missing; see --example")
+            if "{" in str(content["out"]):
+                raise InvalidDataError("out is the folder of all nights; it has no date")
             if isinstance(content["checkpoints"], str):
                 content["checkpoints"] = [content["checkpoints"]]
             for name, value in content.items():
@@ -145,9 +147,9 @@ def night(
 ) -> None:
     """Score tonight's checkpoints, decide about the best by rules, and keep the decision.
 
-    Exit status: 0 passed, 3 failed, 4 undecided, 1 passed but some checkpoints could not be scored,
-    2 the settings, rules or data are not as they should be. A night that is repeated replaces its
-    decision.
+    Exit status: 0 passed, 3 failed, 4 undecided, 1 passed and not promoted, because checkpoints
+    could not be scored, 2 the settings, rules or data are not as they should be. A night that is
+    repeated replaces its decision.
 
     Example: sparse-eval night night.toml --promote
 
@@ -160,13 +162,13 @@ def night(
     promote
         Make the candidate the champion if it passes.
     rebase
-        Do not compare with the reference; take the champion in its place.
+        Take the champion as the reference.
     champion
-        Take this checkpoint as the champion from tonight on, whatever was decided before.
+        Decide nothing: make this checkpoint the champion of the next night, whatever was decided.
     example
         Print a commented file, and exit.
     """
-    from ..jobs.nights import date_of, decide_night
+    from ..jobs.nights import date_of, decide_night, name_champion
 
     if example:
         typer.echo(EXAMPLE, nl=False)
@@ -175,14 +177,18 @@ def night(
         raise InvalidDataError("CONFIG.toml: missing; see sparse-eval night --help")
     tonight = date_of(day)
     settings = Settings.read(config, tonight)
+    given = [role for role in ("champion", "reference") if getattr(settings, role)]
+    first: Any = {role: settings.place(role) for role in given}
+    if champion is not None:
+        if promote or rebase:
+            raise InvalidDataError("--champion decides nothing; leave out --promote and --rebase")
+        row = name_champion(settings.place("out"), tonight, first, champion)
+        note(f"from now on, the champion is {shown(row['next']['champion']['file'])}")
+        return
     gauges = Gauges(settings.place("prometheus") if settings.prometheus else None)
     with gauges.applied():
+        gauges.split = settings.place("out").resolve().name
         holdout = settings.holdout(tonight, seed)
-        first: Any = {
-            name: settings.place(name)
-            for name in ("champion", "reference")
-            if getattr(settings, name)
-        }
         with step("night") as done:
             found = decide_night(
                 settings.place("out"),
@@ -192,7 +198,6 @@ def night(
                 settings.place("rules"),
                 candidate=settings.candidate,
                 first=first,
-                champion=champion,
                 metrics=settings.metrics,
                 max_age=settings.max_age,
                 promote=promote,
@@ -206,7 +211,6 @@ def night(
 
             compared = {name: found.evaluations[name] for name in found.names.values()}
             write_report(compared, settings.place("page"), nights=settings.place("out"))
-        gauges.split = settings.place("out").resolve().name
         best = found.names["candidate"]
         gauges.leave(found.evaluations, best, len(found.failed), found.row["verdict"])
     end_with(found.decision, printed)
@@ -222,5 +226,8 @@ def _tell(row: Mapping[str, Any], failed: Mapping[str, str]) -> None:
         tell(f"warning: {file}: {error}", model=file)
     if row["promoted"]:
         note("promoted: from the next night on, the candidate is the champion")
+    elif failed:
+        counts = counted(len(failed), "checkpoint")
+        tell(f"{counts} could not be scored; repair or remove, and repeat the night", "error")
     elif row["verdict"] == "passed":
         note("passed, and not promoted: repeat the command with --promote")

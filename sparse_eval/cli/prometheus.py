@@ -122,10 +122,10 @@ def write_prometheus(
     users = [({"model": model}, ev.n_users) for model, ev in models.items()]
     gauge("users", "Evaluated users.", users)
     marks = [({"model": model}, model == best) for model in models]
-    gauge("best", "1 for the best model, 0 for the others.", marks)
+    gauge("best", "1 for the best model or the candidate of a night, 0 for others.", marks)
     if verdict is not None:
         each = [({"verdict": name}, name == verdict) for name in VERDICTS]
-        gauge("gate", "1 for the verdict about the best model, 0 for the others.", each)
+        gauge("gate", "1 for the verdict about the candidate, 0 for the others.", each)
     gauge("failed", "Models that could not be scored.", [({}, n_failed)])
     gauge("duration_seconds", "How long the last run took.", [({}, round(seconds, 3))])
     gauge("last_run_success", "1 if a model was scored, 0 otherwise.", [({}, bool(models))])

@@ -41,6 +41,8 @@ _MOST_DAYS = 10**6
 
 _WEEK = 7
 
+_FACTOR = 1.8
+
 
 @dataclass(frozen=True, slots=True)
 class Clock:
@@ -190,20 +192,23 @@ def events_a_day(times: Integers, unit: TimeUnit | None) -> str:
     )
 
 
-def doubtful_days(times: Integers, unit: TimeUnit | None) -> list[str]:
+def doubtful_days(times: Integers, unit: TimeUnit | None, *, is_whole: bool = False) -> list[str]:
     """Describe days of the last week with too few or too many events, in words.
 
     A day is compared with the median of the week before it. It is doubtful if its events are fewer
-    than half or more than twice as many, and this is beyond five standard deviations of a Poisson
-    distribution. The last day, which may have just begun, is left out if it has too few.
+    or more by a factor of 1.8, so that a day that was written twice is found, and by more than five
+    standard deviations of a Poisson distribution. The last day may have just begun, so too few
+    events are doubtful there only if `is_whole`.
     """
     first, counts = _by_day(times, unit)
     found = []
     for day in range(max(len(counts) - _WEEK, _WEEK), len(counts)):
         median = float(np.median(counts[day - _WEEK : day]))
         count, noise = int(counts[day]), 5 * math.sqrt(median)
-        is_low = count < min(median / 2, median - noise) and day < len(counts) - 1
-        if is_low or count > max(2 * median, median + noise):
+        is_low = count < min(median / _FACTOR, median - noise)
+        if is_low and day == len(counts) - 1 and not is_whole:
+            continue
+        if is_low or count > max(_FACTOR * median, median + noise):
             fault = "are days missing" if is_low else "are files doubled"
             found.append(
                 f"{_day(first + day)} has {count:,} events, and the median of the week before is "

@@ -6,21 +6,28 @@ its candidate or not. It has
 
 - ``candidate``, ``champion`` and ``reference``, the checkpoints that were compared, each with
   ``file`` and ``sha256``; without a reference of its own this is the champion;
-- ``next``, the ``champion`` and ``reference`` of later nights, and ``promoted`` and ``rebased``;
+- ``next``, the ``champion`` and ``reference`` of later nights; ``promoted``, and ``named`` if the
+  next champion was named instead;
 - ``verdict``, ``rules`` (a digest), ``alpha``, ``tests`` and ``notes``, as in `Decision.to_dict`;
-- ``data``, digests of the training and the held-out part; ``metrics``, for each of the three its
+- ``scored``, the SHA-256 of all checkpoints of the night, which are new in no later one;
+- ``inputs``, digests of the data and the metrics; ``metrics``, for each of the three models its
   metrics with ``mean``, ``ci_low`` and ``ci_high``; ``time`` in UTC.
+
+A night whose champion was named before anything was decided has no verdict.
 """
 
 from __future__ import annotations
 
+import shutil
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
 from ..core.atomic_files import locked_folder, make_folder
 from ..core.hashing import digest_file
+from ..core.messages import warn
+from ..datasets.split.parts import training_part
 from ..datasets.times import Clock
 from ..errors import InvalidDataError, InvalidFileError, shown
 from ..models.checkpoints import read_checkpoint
@@ -30,8 +37,8 @@ from ..results import Evaluation
 from ..results.gate import gate
 from ..results.gate_rules import Rules
 from ..results.record import plain_rows
-from .ledger import INPUTS, LINE, Ledger
-from .scoring import best_of, parse_monitored
+from .ledger import INPUTS, LINE, Ledger, differences
+from .scoring import Scoring, best_of, parse_monitored
 from .sweep import JOB as SWEEP
 from .sweep import list_checkpoints, natural, path_of, saved_evaluations, sweep
 
@@ -40,7 +47,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..core.types import JSONValue, PathLike
+    from ..core.types import PathLike
     from ..datasets.split import Holdout
     from ..metrics import Metric
     from ..results.gate import Decision
@@ -80,11 +87,11 @@ class Night(NamedTuple):
 
 
 def date_of(text: str) -> str:
-    """Return the date of a night as ``2026-11-06``, however ISO 8601 spells it."""
+    """Return the date of a night as ``2026-11-06``, however ISO 8601 spells it, or a word says."""
     today = datetime.now(UTC).date()
     words = {"today": today, "yesterday": today - timedelta(1)}
     try:
-        return (words.get(text) or datetime.fromisoformat(text).date()).isoformat()
+        return (words.get(text) or date.fromisoformat(text)).isoformat()
     except ValueError:
         raise InvalidDataError(
             f"night is {text!r}; expected a date, as 2026-11-23, today or yesterday",
@@ -106,19 +113,42 @@ def read_nights(path: PathLike) -> list[Row]:
 
 
 def series(rows: Sequence[Row]) -> pd.DataFrame:
-    """Return a table of nights: the models, the main metric of two of them, and the verdict."""
+    """Return a table of nights: the models and their main metric, the verdict, what follows."""
     import pandas as pd
 
     table = []
     for row in rows:
-        main = next(iter(row["metrics"]["candidate"]))
-        shared = {"night": row["night"], "metric": main}
-        models = {role: Path(row[role]["file"]).stem for role in ROLES}
-        means = {f"{role}_mean": row["metrics"][role][main]["mean"] for role in ROLES}
-        table.append(
-            shared | models | means | {name: row[name] for name in ("verdict", "promoted")}
-        )
+        metrics = row.get("metrics", {})
+        main = next(iter(metrics.get("candidate", {})), None)
+        models = {role: row[role]["file"] if role in row else None for role in ROLES}
+        table.append({
+            "night": row["night"],
+            "metric": main,
+            **{role: file and Path(file).stem for role, file in models.items()},
+            **{f"{role}_mean": metrics[role][main]["mean"] if main else None for role in ROLES},
+            "verdict": row.get("verdict", ""),
+            "promoted": row["promoted"],
+            "next_champion": Path(row["next"]["champion"]["file"]).stem,
+        })  # fmt: skip
     return pd.DataFrame(table)
+
+
+def name_champion(out: PathLike, night: str, first: Mapping[Role, Path], champion: Path) -> Row:
+    """Make a checkpoint the champion of later nights, without a comparison; return the row.
+
+    If the night has not been decided, it becomes the champion of that night, too.
+    """
+    folder = make_folder(out)
+    with locked_folder(folder):
+        ledger = Ledger(folder / f"{JOB}.jsonl", JOB)
+        state = _state(ledger, night, {**first, "champion": champion})
+        row = _content(ledger, night) or {"night": night, **state}
+        named = _recorded("champion", champion)
+        if "verdict" not in row:
+            row["champion"] = named
+        reference = row["next"]["reference"] if "next" in row else state["reference"]
+        row |= {"next": {"champion": named, "reference": reference}}
+        return _append(ledger, night, row | {"promoted": False, "named": True})
 
 
 def decide_night(
@@ -130,7 +160,6 @@ def decide_night(
     *,
     candidate: str,
     first: Mapping[Role, Path],
-    champion: Path | None = None,
     metrics: Sequence[str] = (),
     max_age: str | None = None,
     promote: bool = False,
@@ -145,28 +174,27 @@ def decide_night(
         The folder of the ledger. The results of a night are in a folder in it, named after its
         date, which `sweep` continues.
     night : str
-        The date. If it has been decided already, the decision is replaced; a promotion stays if it
-        was of the same candidate.
+        The date. If it has been decided already, the decision is replaced, and so are its results
+        if the data or metrics have changed; a promotion of the same candidate stays.
     holdout : Holdout
     checkpoints : str, Path or iterable of them
-        As in `sweep`. Those with the content of the champion or the reference are no candidates.
+        As in `sweep`. Candidates are those that were not scored in an earlier night.
     rules
         As in `gate`.
     candidate : str
         "newest", by the time of its file, or "best of ndcg@10".
     first : mapping of str to Path
         The champion, and maybe the reference, of the first night.
-    champion : Path, optional
-        The champion from this night on, in place of that of the ledger.
     metrics : sequence of str
         More metrics than those of the rules and of `candidate`.
     max_age : str, optional
         The age of the champion's file above which the night fails, as "30D".
     promote : bool
-        Make the candidate the champion if it passes. The reference follows if the candidate is also
-        better than it, by every metric of a rule with ``not_worse_by``.
+        Make the candidate the champion if it passes, and all checkpoints could be scored. The
+        reference follows if the candidate is also better than it, by every metric of a rule with
+        ``not_worse_by``.
     rebase : bool
-        Do not compare with the reference; the champion of the next night is the new one.
+        Take the champion as the reference.
 
     Raises
     ------
@@ -185,18 +213,20 @@ def decide_night(
         )
     wanted = [*filter(None, [monitored]), *(rule.metric for rule in parsed.rules), *metrics]
     request, monitor = parse_monitored(list(dict.fromkeys(wanted)), monitored or None)
+    inputs = Scoring.of(training_part(holdout), holdout.validation, request).inputs
     folder = make_folder(out)
     place = folder / night
     with locked_folder(folder):
         ledger = Ledger(folder / f"{JOB}.jsonl", JOB)
-        kept = _state(ledger, night, first, champion)
+        kept = _state(ledger, night, first)
         if rebase:
             kept["reference"] = kept["champion"]
         for role, one in kept.items():
             _check_unchanged(role, one, _recorded(role, Path(one["file"]))["sha256"])
             _check_training(role, Path(one["file"]), holdout)
         _check_age(Path(kept["champion"]["file"]), max_age)
-        files = _new_checkpoints(checkpoints, {one["sha256"] for one in kept.values()})
+        files = _new_checkpoints(checkpoints, ledger, night, kept)
+        _make_room(place, inputs)
         old = dict.fromkeys(Path(one["file"]) for one in kept.values())
         table = sweep(
             [*files, *old], holdout, request.metrics, out=place, save=True, monitor=monitor,
@@ -205,7 +235,8 @@ def decide_night(
         rows: dict[str, Any] = {row["file"]: row for row in table.to_dict("records")}
         failed = {file: row["error"] for file, row in rows.items() if row["status"] == "failed"}
         chosen = _choose(files, rows, monitor if is_best else None)
-        _check_training("candidate", chosen, holdout)
+        if shown(chosen) not in failed:
+            _check_training("candidate", chosen, holdout)
         compared = {"candidate": {"file": path_of(chosen), "sha256": rows[shown(chosen)]["sha256"]}}
         compared |= kept
         saved = saved_evaluations(place)
@@ -223,44 +254,73 @@ def decide_night(
         has_reference = kept["reference"]["sha256"] != kept["champion"]["sha256"]
         reference = evs["reference"] if has_reference else None
         decision = gate(parsed, evs["candidate"], evs["champion"], reference)
-        earlier = ledger.rows.get(night, {})
+        earlier = _content(ledger, night)
         was_promoted = earlier.get("promoted") and earlier["candidate"] == compared["candidate"]
-        promoted = decision.verdict == "passed" and bool(promote or was_promoted)
-        rebased = rebase or bool(earlier.get("rebased"))
+        is_named = bool(earlier.get("named")) and "verdict" in earlier
+        is_good = bool(decision) and not failed and not is_named
+        promoted = is_good and bool(promote or was_promoted)
         new = dict(kept)
         if promoted:
             new["champion"] = compared["candidate"]
-        if rebased or (promoted and _is_better(parsed, evs["candidate"], evs["reference"])):
-            new["reference"] = new["champion"]
-        row: Row = {
+            if _is_better(parsed, evs["candidate"], evs["reference"]):
+                new["reference"] = compared["candidate"]
+        elif is_named:
+            new["champion"] = earlier["next"]["champion"]
+        _append(ledger, night, {
             "night": night,
             **compared,
             "next": new,
             "promoted": promoted,
-            "rebased": rebased,
+            "named": is_named,
             **decision.to_dict(),
-            "data": _data_of(place),
+            "scored": sorted({row["sha256"] for row in rows.values()}),
+            "inputs": inputs,
             "metrics": {role: _numbers(ev) for role, ev in evs.items()},
-        }
-        if row != {name: x for name, x in earlier.items() if name not in (*LINE, "time")}:
-            now = datetime.now(UTC).isoformat(timespec="seconds")
-            ledger.append(night, **row, time=now)
+        })  # fmt: skip
     return Night(ledger.rows[night], decision, evaluations, names, failed)
 
 
-def _new_checkpoints(checkpoints: PathLike | Iterable[PathLike], known: set[str]) -> list[Path]:
-    """Return the checkpoints whose content is not known."""
+def _content(ledger: Ledger, night: str) -> Row:
+    """Return what was recorded about a night, without its time; empty if it is nothing."""
+    row = ledger.rows.get(night, {})
+    return {name: value for name, value in row.items() if name not in (*LINE, "time")}
+
+
+def _append(ledger: Ledger, night: str, row: Row) -> Row:
+    """Record a night, unless that is recorded already, and return the row."""
+    if row != _content(ledger, night):
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        ledger.append(night, **row, time=now)
+    return ledger.rows[night]
+
+
+def _new_checkpoints(
+    checkpoints: PathLike | Iterable[PathLike], ledger: Ledger, night: str, kept: dict[str, Row]
+) -> list[Path]:
+    """Return the checkpoints that were not scored in an earlier night, and are not kept."""
     files = list_checkpoints(checkpoints)
     for file in files:
         if not file.is_file():
             raise InvalidFileError("does not exist; correct the path", file, argument="checkpoints")
+    known = {one["sha256"] for one in kept.values()}
+    for slot, row in ledger.rows.items():
+        known |= {*row.get("scored", ())} if slot < night else set()
     new = [file for file in files if digest_file(file) not in known]
     if not new:
         raise InvalidDataError(
-            "there is no new checkpoint: each has the content of the champion or the reference",
+            "there is no new checkpoint: each was scored in an earlier night, or has the content "
+            "of the champion or the reference",
             argument="checkpoints",
         )
     return new
+
+
+def _make_room(place: Path, inputs: Row) -> None:
+    """Remove the results of a night if they are of other data or metrics, since it is replaced."""
+    before = Ledger(place / f"{SWEEP}.jsonl", SWEEP).rows.get(INPUTS)
+    if before is not None and (changed := differences(before, inputs)):
+        warn(f"the results in {shown(place)} are replaced: {changed}")
+        shutil.rmtree(place)
 
 
 def _choose(files: list[Path], rows: Mapping[str, Row], monitor: Metric | None) -> Path:
@@ -271,38 +331,27 @@ def _choose(files: list[Path], rows: Mapping[str, Row], monitor: Metric | None) 
     return best_of(by_file, monitor, lambda file: by_file[file][str(monitor)]) or files[0]
 
 
-def _state(
-    ledger: Ledger, night: str, first: Mapping[Role, Path], champion: Path | None
-) -> dict[str, Row]:
-    """Return the champion and reference of a night: its own, or those that the last one left.
-
-    A champion that is given replaces them, and in the first night also what is configured.
-    """
+def _state(ledger: Ledger, night: str, first: Mapping[Role, Path]) -> dict[str, Row]:
+    """Return the champion and reference of a night: its own, or those that the last one left."""
     last = max(ledger.rows, default="")
     if last > night:
         raise InvalidDataError(
             f"night {last} has been decided already, and later nights build on it; decide nights "
             "in their order",
-            argument="night",
+            argument="day",
         )
-    state: dict[str, Row] = {}
     if last:
         of = ledger.rows[last] if last == night else ledger.rows[last]["next"]
-        state = {name: of[name] for name in ("champion", "reference")}
-    elif (given := champion or first.get("champion")) is None:
+        return {name: of[name] for name in ("champion", "reference")}
+    if "champion" not in first:
         raise InvalidDataError(
             "there is no champion yet: name the checkpoint in production, champion = FILE",
             argument="champion",
         )
-    else:
-        state["champion"] = _recorded("champion", given)
-        of_first = first.get("reference")
-        state["reference"] = (
-            state["champion"] if of_first is None else _recorded("reference", of_first)
-        )
-    if champion is not None:
-        state["champion"] = _recorded("champion", champion)
-    return state
+    champion = _recorded("champion", first["champion"])
+    of_first = first.get("reference")
+    reference = champion if of_first is None else _recorded("reference", of_first)
+    return {"champion": champion, "reference": reference}
 
 
 def _recorded(role: str, path: Path) -> Row:
@@ -338,7 +387,7 @@ def _check_age(path: Path, max_age: str | None) -> None:
     if age > most:
         raise InvalidDataError(
             f"the champion {shown(path)} was written {age / 86_400e9:.1f} days ago, and max_age is "
-            f"{max_age}. Promote a newer model, or allow an older one",
+            f"{max_age}. Name a newer one with --champion, or allow an older one",
             argument="max_age",
         )
 
@@ -364,12 +413,6 @@ def _is_better(rules: Rules, candidate: Evaluation, reference: Evaluation) -> bo
     if not better:
         return False
     return gate({"rule": better, "alpha": rules.alpha}, candidate, reference).verdict == "passed"
-
-
-def _data_of(place: Path) -> dict[str, JSONValue]:
-    """Return the digests of the data of a night."""
-    inputs = Ledger(place / f"{SWEEP}.jsonl", SWEEP).rows[INPUTS]
-    return {name: inputs[name] for name in ("train", "validation")}
 
 
 def _numbers(ev: Evaluation) -> Row:

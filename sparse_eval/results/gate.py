@@ -106,6 +106,10 @@ class Decision:
         )
         return "\n".join([table, "", f"verdict: {self.verdict}", note, *self.notes])
 
+    def __bool__(self) -> bool:
+        """Return whether it passed."""
+        return self.verdict == "passed"
+
     def __str__(self) -> str:
         return self._text("simple")
 
@@ -136,7 +140,7 @@ class Decision:
 
         A rule that is undecided is an error there, and one that only warns is never a failure.
         """
-        suite = ET.Element("testsuite", name="sparse_eval gate", tests=str(len(self.table)))
+        suite = ET.Element("testsuite", name="sparse_eval gate", tests=str(len(self.table) + 1))
         counts = {"failure": 0, "error": 0, "skipped": 0}
         kinds = {"failed": "failure", "undecided": "error", _TOO_FEW: "skipped"}
         for row, cells in zip(self.table.to_dict("records"), self.shown(), strict=True):
@@ -147,7 +151,13 @@ class Decision:
                 kind = "skipped"
             if kind:
                 counts[kind] += 1
-                ET.SubElement(case, kind, message="; ".join(cells[3:]))
+                ET.SubElement(case, kind, message="; ".join(filter(None, cells[3:])))
+        # The whole, which is undecided too if no segment of a rule is large enough.
+        case = ET.SubElement(suite, "testcase", classname="gate", name="verdict")
+        if not self:
+            kind = kinds[self.verdict]
+            counts[kind] += 1
+            ET.SubElement(case, kind, message="; ".join([self.verdict, *self.notes]))
         suite.set("failures", str(counts["failure"]))
         suite.set("errors", str(counts["error"]))
         suite.set("skipped", str(counts["skipped"]))
@@ -243,12 +253,13 @@ def gate(
     for test in tests:
         decide_test(test, parsed.alpha, most)
     verdicts = {test["verdict"] for test in judged}
-    # A rule whose segments are all too small is not shown to hold.
-    if any(
-        all(test["verdict"] == _TOO_FEW and test["level"] == "fail" for test in of_rule)
-        for of_rule in by_rule
-    ):
-        verdicts.add("undecided")
+    for rule, of_rule in zip(parsed.rules, by_rule, strict=True):
+        # A rule whose segments are all too small is not shown to hold.
+        if rule.level == "fail" and all(test["verdict"] == _TOO_FEW for test in of_rule):
+            verdicts.add("undecided")
+            judge.notes.append(
+                f"undecided: the rule {rule} has no segment with min_users = {rule.min_users:,}"
+            )
     verdict: Any = "failed" if "failed" in verdicts else "undecided"
     if verdicts <= {"passed"}:
         verdict = "passed"
@@ -305,24 +316,27 @@ class Judge:
         self.parts = {name: ev._part for name, ev in named.items()}
         self.shared: dict[str, SharedUsers] = {}
         self.notes: list[str] = []
+        self.n_newcomers = 0
         self._check_data()
 
     def _check_data(self) -> None:
         """Raise if the data are not what the rules ask for."""
         rules, shared = self.rules, self.users_with("champion")
-        n_shared, left_out = len(shared.users), shared.left_out
-        n_champion = n_shared + left_out["champion"]
+        has_list = self.parts["candidate"].per_user.has_list[shared.rows[0]]
+        n_shared, left_out = int(has_list.sum()), shared.left_out
+        n_champion = len(has_list) + left_out["champion"]
         if n_shared < rules.min_users:
             raise InvalidDataError(
-                f"candidate and champion share {n_shared:,} evaluated users, and the rules ask for "
-                f"min_users = {rules.min_users:,}. Evaluate both on the same, larger data",
+                f"candidate and champion share {n_shared:,} evaluated users with a list, and the "
+                f"rules ask for min_users = {rules.min_users:,}. Evaluate both on the same, larger "
+                "data",
                 argument="min_users",
             )
         if n_shared < rules.min_shared * n_champion:
             raise InvalidDataError(
-                f"the candidate was evaluated for {n_shared:,} of the champion's {n_champion:,} "
-                f"users, a share of {n_shared / n_champion:.3g}, and the rules ask for min_shared "
-                f"= {rules.min_shared:g}. Evaluate both on the same split",
+                f"the candidate has lists for {n_shared:,} of the champion's {n_champion:,} users, "
+                f"a share of {n_shared / n_champion:.3g}, and the rules ask for min_shared = "
+                f"{rules.min_shared:g}. Train it on their clicks, and evaluate both on one split",
                 argument="min_shared",
             )
         for name, part in self.parts.items():
@@ -337,6 +351,11 @@ class Judge:
                     "today's catalogue",
                     argument="max_unknown_items",
                 )
+        if self.n_newcomers:
+            self.notes.append(
+                f"users without a list of the champion (newcomers), who are not compared: "
+                f"{self.n_newcomers:,}"
+            )
         if left_out["candidate"]:
             self.notes.append(
                 f"users only of the candidate, who are not compared: {left_out['candidate']:,}"
@@ -347,10 +366,18 @@ class Judge:
             )
 
     def users_with(self, other: str) -> SharedUsers:
-        """Return the users that candidate and another model share."""
+        """Return the users that candidate and another model share, if the other has a list.
+
+        It does not know the others, whom each list of the candidate would count as a gain.
+        """
         if other not in self.shared:
             pair = {name: self.parts[name] for name in ("candidate", other)}
-            self.shared[other] = shared_users(pair)
+            shared = shared_users(pair)
+            is_known = pair[other].per_user.has_list[shared.rows[1]]
+            if other == "champion":
+                self.n_newcomers = int(np.count_nonzero(~is_known))
+            rows = [one[is_known] for one in shared.rows]
+            self.shared[other] = shared._replace(rows=rows, users=shared.users[is_known])
         return self.shared[other]
 
     def opponents(self, rule: Rule) -> list[str]:
@@ -415,7 +442,8 @@ class Judge:
                     "only the candidate has newcomers, so there is nothing to "
                     "compare; use at_least",
                 )
-            known = self.parts["champion"].per_user.evaluated_users
+            values = self.parts["champion"].per_user
+            known = values.users[values.counted & values.has_list]
             return [Segments(["newcomers"], np.where(users.isin(known), -1, 0))]
         if named == "activity":
             candidate = self.parts["candidate"]
@@ -484,7 +512,7 @@ class Judge:
             direction = 1 if rule.asks == "at_least" else -1
             found = direction * (mean - rule.size), error, freedom
         else:
-            found = self._beyond(rule, distance, means[1], sign)
+            found = self._beyond(rule, distance, means[1], traits.higher_is_better)
         return {
             "rule": str(rule),
             "segment": segment,
@@ -500,10 +528,18 @@ class Judge:
         }
 
     def _beyond(
-        self, rule: Rule, distance: Callable[[float], Distance], mean: float, sign: float
+        self, rule: Rule, distance: Callable[[float], Distance], mean: float, higher: bool
     ) -> Distance:
         """Return how far the candidate is beyond a margin, in the direction that is better."""
+        sign = 1.0 if higher else -1.0
         margin: Margin = rule.size
+        is_wide = margin.absolute >= mean > 0 and rule.segments is None
+        if higher and rule.asks == "not_worse_by" and is_wide:
+            raise self._fault(
+                rule,
+                f"the margin is not below the other model's mean, {mean:.5g}, so every model would "
+                "pass; a percentage ends in %",
+            )
         if margin.share and not mean > 0:
             raise self._fault(
                 rule,

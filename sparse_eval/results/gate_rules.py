@@ -33,11 +33,11 @@ alpha = 0.05              # chance to pass a candidate that is as bad as its wor
 
 [[rule]]                  # not inferior to the champion, and to the reference if there is one
 metric = "ndcg@10"
-not_worse_by = "2%"       # of the other model's mean; or a number, as 0.002
+not_worse_by = "2%"       # of the other model's mean; or a number in the metric's unit, as 0.002
 
 [[rule]]                  # the same in every segment
 metric = "recall@20"
-segments = "activity"     # or a file of users, as "users.csv" or "users.csv:country"
+segments = "activity"     # or a file of users, as "users.csv" or "users.csv:country"; "newcomers"
 not_worse_by = "10%"
 min_users = 500           # smaller segments are not judged
 
@@ -134,6 +134,12 @@ class Rule:
         size: Any = given[ask]
         if ask in ("not_worse_by", "better_by"):
             size = Margin.parse(size, f"{what}: {ask}")
+            if ask == "not_worse_by" and size.share >= 1:
+                raise InvalidDataError(
+                    f"{what}: not_worse_by is {given[ask]!r}, with which every model would pass; "
+                    "expected less than 100%",
+                    argument=ask,
+                )
         elif isinstance(size, bool) or not isinstance(size, int | float):
             raise InvalidDataError(f"{what}: {ask} is {size!r}; expected a number", argument=ask)
         level = given.get("level", "fail")
@@ -234,7 +240,18 @@ class Rules:
             shares[name] = check_number(name, given.get(name, usual), 0)
             if shares[name] > 1:
                 raise InvalidDataError(f"{name} is a share, at most 1", argument=name)
+        if all(rule.level == "warn" for rule in rules):
+            raise InvalidDataError(
+                'every rule has level = "warn", so that the gate could not fail; leave it out of '
+                "one or more",
+                argument="rule",
+            )
         alpha = check_fraction("alpha", given.get("alpha", 0.05))
+        if alpha >= 0.5:
+            raise InvalidDataError(
+                f"alpha is {alpha:g}, the chance of a wrong pass; expected less than 0.5",
+                argument="alpha",
+            )
         alpha_failed = alpha
         if ("alpha_per_year" in given) != ("nights_per_year" in given):
             raise InvalidDataError(

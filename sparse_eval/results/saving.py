@@ -10,9 +10,10 @@
 
 ``per_user.parquet`` has one row for each user, if their values were kept. Its columns are ``user``,
 text or whole numbers; one for each metric that has values for each user, null if the user is left
-out; ``evaluated``; ``listed``, whether they have a list; ``relevant``, the number of relevant items; ``fingerprint``, a hash of them; and
-``seen``, the number of training items, if known. ``baselines.parquet`` has the same of baselines,
-whose names are in its first column, ``evaluation``.
+out; ``evaluated``; ``listed``, whether they have a list; ``relevant``, the number of relevant
+items; ``fingerprint``, a hash of them; and ``seen``, the number of training items, if known.
+``baselines.parquet`` has the same of baselines, whose names are in its first column,
+``evaluation``.
 
 ``metrics.parquet`` has one row for each metric of the evaluation (``evaluation`` is "") and of each
 baseline (its name): ``value``; ``n_users`` in it; ``random`` and ``random_se``; ``replicates`` of

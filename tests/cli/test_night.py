@@ -62,13 +62,13 @@ class Folder:
     """A folder in which commands run."""
 
     def __init__(self, command):
-        self._command = command
+        self.command = command
         self.said = ""
 
     def night(self, number=0, *words, status=0, says="", night=None):
         """Run a night, check its status and what it says, and return what it prints."""
         night = night or NIGHTS[number]
-        ended, printed, self.said = self._command("night", "night.toml", "--night", night, *words)
+        ended, printed, self.said = self.command("night", "night.toml", "--night", night, *words)
         assert ended == status, self.said
         assert says in self.said, self.said
         return printed
@@ -78,7 +78,13 @@ class Folder:
         path = Path("nights/gate.jsonl")
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
-    def change(self, name, old, new):
+    @staticmethod
+    def add(name, strength, seed=1):
+        """Add a checkpoint to the candidates."""
+        se.save_model(model(strength, seed), f"models/{name}.npz")
+
+    @staticmethod
+    def change(name, old, new):
         path = Path(name)
         text = path.read_text()
         assert old in text
@@ -101,6 +107,11 @@ def after(row):
     return stem(row["next"]["champion"]), stem(row["next"]["reference"])
 
 
+def named(*words):
+    """Return the words that name a champion for a night."""
+    return ("--champion", *words)
+
+
 def test_nights_promote_and_keep_what_they_decided(folder):
     printed = folder.night(0, says="passed, and not promoted: repeat the command with --promote")
     assert "verdict: passed" in printed
@@ -111,33 +122,68 @@ def test_nights_promote_and_keep_what_they_decided(folder):
     folder.night(0, "--promote", night="2026-W44-7")
     assert Path("nights/gate.jsonl").read_bytes() == before
     assert after(folder.rows[-1]) == ("good", "good")
-    # The best that is no champion is worse than the champion.
+    folder.add("worse", 0.2)
     printed = json.loads(folder.night(1, "--promote", "--format", "json", status=3))
     assert [test["verdict"] for test in printed["tests"]] == ["failed"]
     row = folder.rows[-1]
-    assert (row["slot"], stem(row["candidate"]), row["promoted"]) == (NIGHTS[1], "poor", False)
+    assert (row["slot"], stem(row["candidate"]), row["promoted"]) == (NIGHTS[1], "worse", False)
     assert row["metrics"]["champion"]["ndcg@10"]["mean"] > 0.3
-    log = json.loads(folder._command("gate", "--log", "nights", "--format", "json")[1])
-    assert [(one["night"], one["candidate"], one["verdict"], one["promoted"]) for one in log] == [
-        (NIGHTS[0], "good", "passed", True), (NIGHTS[1], "poor", "failed", False),
+    log = json.loads(folder.command("gate", "--log", "nights", "--format", "json")[1])
+    assert [
+        (one["night"], one["candidate"], one["verdict"], one["promoted"], one["next_champion"])
+        for one in log
+    ] == [
+        (NIGHTS[0], "good", "passed", True, "good"), (NIGHTS[1], "worse", "failed", False, "good"),
     ]  # fmt: skip
     folder.night(0, status=2, says=f"night {NIGHTS[1]} has been decided already")
 
 
+def test_candidates_are_new(folder):
+    """What was scored in an earlier night is not tried again until it passes by chance."""
+    folder.night(0, "--promote")
+    folder.night(1, status=2, says="there is no new checkpoint: each was scored in an earlier")
+    folder.add("late", 0.65)
+    folder.night(1, "--promote")
+    assert {Path(file).stem for file in Path("nights", NIGHTS[1]).glob("*/")} == {"good", "late"}
+    assert after(folder.rows[-1])[0] == "late"
+    folder.night(1)  # the candidate of this night is new when it is repeated
+
+
 def test_the_reference_follows_only_a_better_model(folder):
     folder.night(0, "--promote")
-    se.save_model(model(0.6, seed=1), "models/like_good.npz")
     folder.change("rules.toml", "5%", "30%")
+    folder.add("like_good", 0.6)
     folder.night(1, "--promote", says="promoted")
     assert after(folder.rows[-1]) == ("like_good", "good")
-    printed = json.loads(folder.night(2, "--format", "json", status=3))
+    folder.add("third", 0.6, seed=2)
+    printed = json.loads(folder.night(2, "--format", "json"))
     assert {test["against"] for test in printed["tests"]} == {"champion", "reference"}
-    folder.night(2, "--rebase", says="passed, and not promoted")
-    assert after(folder.rows[-1]) == ("like_good", "like_good")
-    folder.night(2)  # does not take that back
-    assert after(folder.rows[-1]) == ("like_good", "like_good")
-    folder.night(2, "--champion", "fair.npz", "--promote")
-    assert stem(folder.rows[-1]["champion"]) == "fair"
+    for _ in range(2):  # the second time without the option
+        folder.night(2, *["--rebase", "--promote"] * (not _))
+        # The champion is the reference; the candidate is not shown to be better than that.
+        assert after(folder.rows[-1]) == ("third", "like_good")
+
+
+def test_a_champion_that_is_named(folder):
+    folder.night(0, *named("models/poor.npz"), says="from now on, the champion is")
+    assert after(folder.rows[-1]) == ("poor", "poor")
+    assert stem(folder.rows[-1]["champion"]) == "poor"  # of this night too: it is not decided
+    folder.night(0, "--promote")
+    assert after(folder.rows[-1])[0] == "good"
+    folder.night(0, *named("fair.npz"))
+    assert after(folder.rows[-1])[0] == "fair"
+    assert stem(folder.rows[-1]["champion"]) == "poor"
+    folder.night(0, "--promote")  # what a person decided stays
+    assert after(folder.rows[-1])[0] == "fair"
+    log = json.loads(folder.command("gate", "--log", "nights", "--format", "json")[1])
+    assert [(one["verdict"], one["next_champion"]) for one in log] == [("passed", "fair")]
+    folder.night(1, "--promote", *named("fair.npz"), status=2, says="--champion decides nothing")
+    Path("fair.npz").unlink()
+    folder.night(1, status=2, says="name another with --champion")
+    folder.night(1, *named("models/poor.npz"))
+    folder.add("late", 0.3)
+    folder.night(1, "--rebase")
+    folder.night(2, *named("nowhere.npz"), status=2, says="the champion nowhere.npz does not exist")
 
 
 def test_the_newest_is_judged_even_if_another_is_better(folder):
@@ -147,15 +193,32 @@ def test_the_newest_is_judged_even_if_another_is_better(folder):
     assert stem(folder.rows[-1]["candidate"]) == "poor"
     Path("models/broken.npz").write_bytes(b"")
     os.utime("models/broken.npz", ns=(time.time_ns() + 2 * 10**9,) * 2)
-    folder.night(0, status=2, says="models/broken.npz: BadZipFile")
+    folder.night(0, status=2, says="the candidate models/broken.npz could not be scored")
     assert len(folder.rows) == 1
 
 
-def test_a_broken_checkpoint_is_told_and_does_not_hide_the_others(folder):
+def test_a_broken_checkpoint_keeps_a_good_one_from_being_promoted(folder):
     Path("models/broken.npz").write_bytes(b"")
-    folder.night(0, "--promote", status=1, says="warning: models/broken.npz: ")
+    says = "1 checkpoint could not be scored; repair or remove, and repeat the night"
+    folder.night(0, "--promote", status=1, says=says)
+    assert "warning: models/broken.npz: BadZipFile" in folder.said
+    assert after(folder.rows[-1])[0] == "fair"
+    Path("models/broken.npz").unlink()
+    folder.night(0, "--promote", says="promoted")
     assert after(folder.rows[-1])[0] == "good"
-    folder.night(1, status=3)
+
+
+def test_a_night_is_decided_again_on_other_data(folder):
+    folder.night(0)
+    shutil.rmtree(f"split/{NIGHTS[0]}")
+    shutil.copytree(f"split/{NIGHTS[1]}", f"split/{NIGHTS[0]}")
+    folder.night(0, says=f"the results in nights/{NIGHTS[0]} are replaced: train=")
+    folder.night(0)
+    assert "replaced" not in folder.said
+    assert len(folder.rows) == 2
+    assert folder.rows[0]["inputs"] != folder.rows[1]["inputs"]
+    folder.change("rules.toml", "ndcg@10", "recall@5")
+    folder.night(0, says="are replaced: metrics=")
 
 
 def test_gauges_and_page(folder):
@@ -165,6 +228,7 @@ def test_gauges_and_page(folder):
     )
     folder.night(0, "--promote")
     assert 'gate{job="g",split="nights",verdict="passed"} 1.0' in Path("g.prom").read_text()
+    folder.add("worse", 0.2)
     folder.night(1, status=3)
     assert 'gate{job="g",split="nights",verdict="failed"} 1.0' in Path("g.prom").read_text()
     text = Path("r.html").read_text(encoding="utf-8")
@@ -202,6 +266,7 @@ def test_a_night_splits_the_log_as_far_as_its_end(folder):
 def test_words_for_dates(folder):
     today = pd.Timestamp.now("UTC").normalize()
     for word, day in (("yesterday", today - pd.Timedelta("1D")), ("today", today)):
+        folder.add(word, 0.5, seed=day.day)
         shutil.copytree(f"split/{NIGHTS[0]}", f"split/{day:%Y-%m-%d}")
         folder.night(night=word)
         assert folder.rows[-1]["slot"] == f"{day:%Y-%m-%d}"
@@ -296,10 +361,8 @@ def other_catalogue(folder):
     Path("models/poor.npz").unlink()
 
 
-def other_data(folder):
-    folder.night(0)
-    shutil.rmtree(f"split/{NIGHTS[0]}")
-    shutil.copytree(f"split/{NIGHTS[1]}", f"split/{NIGHTS[0]}")
+def date_in_out(folder):
+    folder.change("night.toml", 'out = "nights"', 'out = "nights/{night}"')
 
 
 def damaged_ledger(folder):
@@ -321,17 +384,17 @@ FAULTS = {
     no_rules: "rules.toml: cannot be read: No such file",
     no_split: f"split/{NIGHTS[0]}",
     no_checkpoint: "models: contains no .npz file",
-    nothing_new: "there is no new checkpoint: each has the content of the champion",
+    nothing_new: "there is no new checkpoint: each was scored in an earlier night, or has the",
     no_champion: "there is no champion yet: name the checkpoint in production",
     champion_is_gone: "the champion <folder>/models/good.npz does not exist; restore it, or name",
     champion_has_changed: "the champion <folder>/models/good.npz has changed since it was recorded",
-    champion_is_old: "and max_age is 30D. Promote a newer model",
+    champion_is_old: "and max_age is 30D. Name a newer one with --champion",
     broken_champion: "fair.npz: ",
     reference_is_gone: "the reference <folder>/models/poor.npz does not exist; restore it",
     trained_on_tonight: "the champion <folder>/fair.npz was trained on pairs that are not in the",
     candidate_trained_on_tonight: "the candidate models/als.npz was trained on pairs that are not",
     other_catalogue: "the candidate does not know the items of",
-    other_data: "this folder was written with different inputs: ",
+    date_in_out: "out is the folder of all nights; it has no date",
     damaged_ledger: "gate.jsonl, line 1: is damaged",
     choice_of_candidate: "candidate is 'best'; expected 'newest', or as 'best of ndcg@10'",
 }
@@ -341,7 +404,7 @@ FAULTS = {
 def test_faults_end_the_night_with_a_sentence(folder, fault, tmp_path):
     fault(folder)
     before = folder.rows
-    number = int(bool(before)) if fault is not other_data else 0
+    number = int(bool(before))
     folder.night(number, status=2, says=FAULTS[fault].replace("<folder>", str(tmp_path)))
     if fault is not damaged_ledger:
         assert folder.rows == before

@@ -166,18 +166,17 @@ prometheus = "gauges/gate.prom"
 
 def nights_that_decide(operator):
     """A useless model fails, an equal one passes and is promoted, and the log tells both."""
-    useless = se.factor_model(np.ones((1, 2)), np.zeros((1, 2)), users=["u1"], items=["i1"])
+    factors = se.load_model("models/als4.npz")
+    ids = {"users": factors.user_ids, "items": factors.item_ids}
+    parts = np.asarray(factors.user_factors), np.asarray(factors.item_factors)
+    useless = se.factor_model(parts[0], -parts[1], **ids)
     Path("new").mkdir()
     se.save_model(useless, "new/useless.npz")
     Path("rules.toml").write_text('[[rule]]\nmetric = "ndcg@10"\nnot_worse_by = "5%"\n')
     Path("night.toml").write_text(SETTINGS)
     printed = operator.runs("night night.toml --promote --night 2026-11-09", status=3)
     assert "verdict: failed" in printed
-    factors = se.load_model("models/als4.npz")
-    like = se.factor_model(
-        np.asarray(factors.user_factors)[:, ::-1], np.asarray(factors.item_factors)[:, ::-1],
-        users=factors.user_ids, items=factors.item_ids,
-    )  # fmt: skip
+    like = se.factor_model(*(part[:, ::-1] for part in parts), **ids)
     se.save_model(like, "new/als4-again.npz")
     night = "night night.toml --promote --night 2026-11-10"
     operator.runs(night, says="promoted")

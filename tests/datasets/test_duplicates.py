@@ -93,6 +93,7 @@ def test_events_a_day(times, unit, expected):
         ),
         ([100] * 18 + [205, 100], ["2024-10-22 has 205 events"]),
         ([100] * 19 + [3], []),  # the last day may have just begun
+        ([100] * 18 + [195, 100], ["2024-10-22 has 195 events"]),
         ([100] * 19 + [300], ["2024-10-23 has 300 events"]),
         ([100, 300] + [100] * 18, []),  # long ago
         ([100] * 18 + [60, 100], []),
@@ -106,3 +107,9 @@ def test_doubtful_days(counts, expected):
     assert len(found) == len(expected)
     assert all(text in one for text, one in zip(expected, found, strict=True))
     assert doubtful_days(np.arange(9), None) == []
+
+
+def test_a_last_day_that_is_whole():
+    days = np.repeat(np.arange(20), [100] * 19 + [3])
+    (found,) = doubtful_days(FIRST + days * DAY, "s", is_whole=True)
+    assert found.startswith("2024-10-23 has 3 events")

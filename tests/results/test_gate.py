@@ -144,8 +144,13 @@ def test_segments_of_a_file(tmp_path):
     (tmp_path / "rules.toml").write_text(text + "min_users = 150\n")
     assert se.gate(tmp_path / "rules.toml", EVS[0], EVS[0]).verdict == "passed"
     (tmp_path / "rules.toml").write_text(text + "min_users = 250\n")
-    assert se.gate(tmp_path / "rules.toml", EVS[0], EVS[0]).verdict == "undecided"
-    (tmp_path / "rules.toml").write_text(text + 'min_users = 250\nlevel = "warn"\n')
+    few = se.gate(tmp_path / "rules.toml", EVS[0], EVS[0])
+    assert few.verdict == "undecided"
+    assert few.notes == (
+        "undecided: the rule mrr@10 not worse by 5% has no segment with min_users = 250",
+    )
+    more = '[[rule]]\nmetric = "mrr@10"\nnot_worse_by = "5%"\n'
+    (tmp_path / "rules.toml").write_text(f'{text}min_users = 250\nlevel = "warn"\n{more}')
     assert se.gate(tmp_path / "rules.toml", EVS[0], EVS[0]).verdict == "passed"
     (tmp_path / "rules.toml").write_text(text.replace(":plan", ":job"))
     with pytest.raises(InvalidDataError, match="has no column 'job'; it has plan, age"):
@@ -177,6 +182,38 @@ def test_segments_by_activity_and_newcomers(model_results, tmp_path):
         se.gate(rules(not_worse(segments="newcomers")), EVS[1], old)
 
 
+def test_users_whom_the_champion_does_not_know(tmp_path):
+    holdout = se.split.random(se.datasets.synthetic(n_users=250, n_items=60, seed=0), seed=0)
+    factors = np.random.default_rng(0).random((250, 4)), np.random.default_rng(1).random((60, 4))
+
+    def model(first, last):
+        users = holdout.train.users[first:last]
+        known = se.factor_model(
+            factors[0][first:last], factors[1], users=users, items=holdout.items
+        )
+        return se.evaluate_model(known, holdout, "ndcg@10,hit_rate@10")
+
+    with pytest.warns(UserWarning, match="unknown to the model"):
+        old, other, new = model(0, 200), model(50, 250), model(0, 250)
+    rule = rules({"metric": "ndcg@10", "not_worse_by": "5%"})
+    decision = se.gate(rule, new, old)
+    counted = new._part.per_user.counted
+    n_known = int(counted[:200].sum())
+    assert decision.table["n_users"].tolist() == [n_known]
+    assert decision.table["difference"].tolist() == [0]
+    n_new = int(counted.sum()) - n_known
+    assert decision.notes[0].endswith(f"(newcomers), who are not compared: {n_new}")
+    # Whom only the champion knows counts as a loss, and in the share that both know.
+    assert se.gate(rule, other, old).table["difference"][0] < 0
+    share = counted[50:200].sum() / n_known
+    with pytest.raises(InvalidDataError, match=f"a share of {share:.3g}, and the rules ask for"):
+        se.gate(rule | {"min_shared": 0.9}, other, old)
+    of_new = rules({"metric": "hit_rate@10", "at_least": 0.01, "segments": "newcomers"})
+    saved = [ev.save(tmp_path / name) for name, ev in (("new", new), ("old", old))]
+    for pair in ((new, old), saved):
+        assert se.gate(of_new, *pair).table["n_users"].tolist() == [n_new]
+
+
 def test_metrics_of_all_users_together(model_results):
     a, b = model_results
     bound = {"metric": "coverage@10", "at_least": 0.1}
@@ -197,12 +234,14 @@ def test_metrics_of_all_users_together(model_results):
         se.gate(rules({"metric": "coverage@10", "not_worse_by": 0.1}), EVS[0], few)
 
 
-def test_baselines(model_results):
+def test_baselines(model_results, tmp_path):
     a, b = model_results
     rule = {"metric": "ndcg@10", "better_by": "5%", "against": "popularity"}
     (row,) = se.gate(rules(rule), a, b).table.to_dict("records")
     assert row["other"] == a.baselines["popularity"]["ndcg@10"]
     assert row["verdict"] == "failed"
+    saved = [ev.save(tmp_path / name) for ev, name in zip(model_results, "ab", strict=True)]
+    assert se.gate(rules(rule), *saved).table.to_dict("records") == [row]
     with pytest.raises(InvalidDataError, match="no 'random' to compare with; there are champion"):
         se.gate(rules(rule | {"against": "random"}), a, b)
 
@@ -228,6 +267,9 @@ def test_baselines(model_results):
         (rules(not_worse(min_users=0)), "rule 1: min_users"),
         (rules(not_worse(segments=3)), "segments is 3; expected text"),
         (rules("mrr@10"), "rule 1 is 'mrr@10'"),
+        (rules(not_worse("200%")), "with which every model would pass"),
+        (rules(not_worse(level="warn")), "so that the gate could not fail"),
+        (rules(not_worse(), alpha=0.5), "the chance of a wrong pass"),
         (rules(not_worse(), alpha=1.5), "alpha: expected a number between 0 and 1"),
         (rules(not_worse(), min_shared=2), "min_shared is a share"),
         (rules(not_worse(), alpha_per_year=0.05), "belong together"),
@@ -235,12 +277,17 @@ def test_baselines(model_results):
         (rules({"metric": "ndcg@10", "at_least": 0}), "not all evaluations have ndcg@10"),
         (rules(not_worse(against="yesterday")), "no 'yesterday' to compare with"),
         (rules(not_worse(segments="activity")), "training items are not known"),
-        (rules(not_worse(), min_users=301), "share 300 evaluated users"),
+        (rules(not_worse(), min_users=301), "share 300 evaluated users with a list"),
     ],
 )
 def test_faults_of_rules(given, message):
     with pytest.raises(InvalidDataError, match=message):
         se.gate(given, EVS[0], EVS[1])
+
+
+def test_margins_with_which_every_model_would_pass():
+    with pytest.raises(InvalidDataError, match="so every model would pass; a percentage ends in %"):
+        se.gate(rules(not_worse(5)), EVS[0], EVS[1])
 
 
 def test_faults_of_data(tmp_path):
@@ -312,13 +359,15 @@ def test_the_example_is_valid():
 
 
 def test_what_a_decision_writes():
-    given = rules(not_worse("1%"), {"metric": "mrr@10", "at_least": 0.99}, not_worse(0.9))
+    given = rules(not_worse("1%"), {"metric": "mrr@10", "at_least": 0.99}, not_worse(0.29))
     decision = se.gate(given, EVS[1], EVS[0])
     suite = ET.fromstring(decision.to_junit())  # noqa: S314 - our own
     assert suite.attrib == {
-        "name": "sparse_eval gate", "tests": "3", "failures": "1", "errors": "1", "skipped": "0",
+        "name": "sparse_eval gate", "tests": "4", "failures": "2", "errors": "1", "skipped": "0",
     }  # fmt: skip
-    assert [len(case) for case in suite] == [1, 1, 0]
+    assert [len(case) for case in suite] == [1, 1, 0, 1]
+    assert not decision
+    assert se.gate(rules(not_worse()), EVS[0], EVS[0])
     content = decision.to_dict()
     assert content["verdict"] == "failed"
     assert [test["verdict"] for test in content["tests"]] == ["undecided", "failed", "passed"]
