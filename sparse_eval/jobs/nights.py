@@ -59,6 +59,13 @@ JOB = "gate"
 #: How a candidate is chosen, besides "newest".
 _BEST = "best of "
 
+#: What to do if a checkpoint is missing or has changed.
+_INSTEAD = {
+    "candidate": "repeat the night",
+    "champion": "name another with --champion",
+    "reference": "take the champion in its place with --rebase",
+}
+
 Role: TypeAlias = Literal["candidate", "champion", "reference"]
 ROLES = get_args(Role)
 
@@ -357,9 +364,8 @@ def _state(ledger: Ledger, night: str, first: Mapping[Role, Path]) -> dict[str, 
 def _recorded(role: str, path: Path) -> Row:
     """Return a checkpoint as the ledger has it."""
     if not path.is_file():
-        remedy = " with --champion" if role == "champion" else ""
         raise InvalidDataError(
-            f"the {role} {shown(path)} does not exist; restore it, or name another{remedy}",
+            f"the {role} {shown(path)} does not exist; restore it, or {_INSTEAD[role]}",
             argument=role,
         )
     return {"file": path_of(path), "sha256": digest_file(path)}
@@ -368,12 +374,9 @@ def _recorded(role: str, path: Path) -> Row:
 def _check_unchanged(role: str, one: Row, sha256: str) -> None:
     """Raise if the content of a checkpoint is not the one that was recorded."""
     if sha256 != one["sha256"]:
-        instead = "take the champion in its place with --rebase"
-        if role == "champion":
-            instead = "name another with --champion"
         raise InvalidDataError(
             f"the {role} {shown(one['file'])} has changed since it was recorded; give each "
-            f"checkpoint a name of its own. Restore it, or {instead}",
+            f"checkpoint a name of its own. Restore it, or {_INSTEAD[role]}",
             argument=role,
         )
 
