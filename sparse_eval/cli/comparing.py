@@ -187,9 +187,9 @@ def gate(
     example: bool = False,
     printed: DecisionFormat = "table",
 ) -> None:
-    """Decide by the rules of a file whether a model may replace another.
+    """Decide by the rules in a file whether a model may replace another.
 
-    Exit status: 0 passed, 3 failed, 4 undecided, 2 the rules or data are not as they should be.
+    Exit status: 0 passed, 3 failed, 4 undecided, 2 invalid rules or data.
 
     Example: sparse-eval gate rules.toml --candidate results/new --champion results/old
 
@@ -200,14 +200,14 @@ def gate(
     candidate
         The folder with the result of the model to judge.
     champion
-        The folder with the result of the model that it may replace, of the same held-out data.
+        The folder with the result of the model in production, on the same held-out data.
     reference
-        The folder with a third result; rules with not_worse_by are checked against it, too.
+        The folder with a third result; rules with not_worse_by are also checked against it.
     plan
-        Print for each rule the chance to pass, from two or more past results, such as of one model
-        trained with several seeds, or a folder of them; repeatable.
+        Print the chance of each rule to pass, from two or more past results (such as one model
+        trained with several seeds), or a folder of results; repeatable.
     log
-        Print the decisions of the nights in a folder, which `sparse-eval night` wrote.
+        Print the decisions in a folder written by `sparse-eval night`.
     example
         Print a commented file of rules, and exit.
     """
@@ -275,7 +275,7 @@ def report(
     title
         Title of the page.
     nights
-        A folder that `sparse-eval night` wrote; the page shows its decisions.
+        A folder written by `sparse-eval night`; the page shows its decisions.
     """
     from ..report import write_report
 

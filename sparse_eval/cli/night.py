@@ -24,33 +24,32 @@ if TYPE_CHECKING:
 
 #: What `sparse-eval night --example` prints.
 EXAMPLE = """\
-# A night: sparse-eval night night.toml --promote
-# Paths are relative to the folder of this file. {night} is the date, as 2026-11-06, and {tomorrow}
-# the day after it.
+# The settings of sparse-eval night. Paths are relative to the folder of this file.
+# {night} is the date, such as 2026-11-06, and {tomorrow} the day after it.
 
 out = "nights"                  # gate.jsonl, and a folder with the results of each night
 rules = "rules.toml"            # sparse-eval gate --example prints one
 checkpoints = "models"          # a folder, a file or a pattern, or a list of them
-candidate = "best of ndcg@10"   # or "newest", by the time of the file
-champion = "production.npz"     # of the first night; later ones are in gate.jsonl
-# reference = "release.npz"     # of the first night; else the champion
-# max_age = "30D"               # of the champion's file, by its time
-# metrics = ["recall@20"]       # more than the rules name
+candidate = "best of ndcg@10"   # or "newest", by modification time
+champion = "production.npz"     # for the first night; later, gate.jsonl has the champion
+# reference = "release.npz"     # for the first night; by default, the champion
+# max_age = "30D"               # of the champion's file, by modification time
+# metrics = ["recall@20"]       # in addition to those of the rules
 # prometheus = "/var/lib/node_exporter/sparse_eval.prom"
 # page = "nights/report.html"
 
-# The data: a folder that `sparse-eval split` wrote, as split = "splits/{night}", or
+# The data: this table, or a folder written by `sparse-eval split`: split = "splits/{night}"
 [split]
-input = "logs"                  # and the options of `sparse-eval split`
+input = "logs"                  # more keys: the arguments of `se.datasets.load` and `se.split`
 at = "{night}"
-before = "{tomorrow}"           # so that a night has the same events when it is repeated later
-fail_if_stale = "12h"           # the last event before the end of the night
+before = "{tomorrow}"           # a repeated night then has the same events
+fail_if_stale = "12h"           # longest time from the last event to the end of the night
 """
 
 
 @dataclass(frozen=True)
 class Settings:
-    """A file of settings, checked; see `EXAMPLE`."""
+    """The checked settings of a file; see `EXAMPLE`."""
 
     out: str
     rules: str
@@ -95,7 +94,7 @@ class Settings:
             return cls(**_dated(content, dates), folder=path.parent)
 
     def place(self, name: str) -> Path:
-        """Return a path, which is relative to the folder of the file."""
+        """Return the path of a setting, relative to the folder of the file."""
         return Path(self.folder, getattr(self, name))
 
     def holdout(self, night: str, seed: int) -> Holdout:
@@ -110,7 +109,7 @@ class Settings:
         options = dict(self.split)
         source, limit = options.pop("input", None), options.pop("fail_if_stale", None)
         if source is None:
-            raise InvalidDataError("[split] has no input, the interactions")
+            raise InvalidDataError("[split] needs the key input, the file of interactions")
         splitting = replace(splitting, **options)
         interactions = splitting.read_wanted(self.folder / source)
         if limit is not None:
@@ -123,7 +122,7 @@ def _tomorrow(night: str) -> str:
 
 
 def _dated(value: Any, dates: Mapping[str, str]) -> Any:
-    """Return settings with dates in place of their names."""
+    """Replace {night} and {tomorrow} in settings with dates."""
     if isinstance(value, Mapping):
         return {name: _dated(one, dates) for name, one in value.items()}
     if isinstance(value, list):
@@ -145,11 +144,10 @@ def night(
     execution: Progress,
     printed: DecisionFormat = "table",
 ) -> None:
-    """Score tonight's checkpoints, decide about the best by rules, and keep the decision.
+    """Score new checkpoints, judge the best by rules, and record the decision.
 
-    Exit status: 0 passed, 3 failed, 4 undecided, 1 passed and not promoted, because checkpoints
-    could not be scored, 2 the settings, rules or data are not as they should be. A night that is
-    repeated replaces its decision.
+    Exit status: 0 passed, 3 failed, 4 undecided, 1 passed but not promoted because checkpoints
+    could not be scored, 2 invalid settings, rules or data. Repeating a night replaces its decision.
 
     Example: sparse-eval night night.toml --promote
 
@@ -158,15 +156,15 @@ def night(
     config
         A file of TOML; --example prints one.
     day
-        The date of the night, as 2026-11-06, today or yesterday (UTC).
+        The date of the night, such as 2026-11-06, today or yesterday (UTC).
     promote
         Make the candidate the champion if it passes.
     rebase
         Take the champion as the reference.
     champion
-        Decide nothing: make this checkpoint the champion of the next night, whatever was decided.
+        Decide nothing: make this checkpoint the champion of the next night, regardless of verdicts.
     example
-        Print a commented file, and exit.
+        Print a commented file of settings, and exit.
     """
     from ..jobs.nights import date_of, decide_night, name_champion
 
@@ -219,7 +217,7 @@ def night(
 
 
 def _tell(row: Mapping[str, Any], failed: Mapping[str, str]) -> None:
-    """Print which models were compared, and what follows."""
+    """Print which models were compared, and whether the candidate was promoted."""
     for role in ("candidate", "champion", "reference"):
         note(f"{role}: {shown(row[role]['file'])}")
     for file, error in failed.items():

@@ -24,7 +24,7 @@ VERDICTS = get_args(Verdict)
 
 @dataclass
 class Gauges:
-    """Where a command writes its result for Prometheus.
+    """The file to which a command writes gauges for Prometheus.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Gauges:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Check the file before hours of scoring, and write a failure of the command."""
+        """Check the file before scoring starts, and record a failure of the command."""
         self._began, self._left = time.monotonic(), False
         #: The name of the data.
         self.split = ""
@@ -79,7 +79,7 @@ def write_prometheus(
     seconds: float,
     verdict: str | None = None,
 ) -> None:
-    """Write gauges, moved to their place as a whole.
+    """Write gauges, and replace the file atomically.
 
     Parameters
     ----------
@@ -88,15 +88,15 @@ def write_prometheus(
     split : str
         The name of the data.
     models : mapping of str to Evaluation
-        By unique names; none after a command that failed.
+        By unique names; empty after a command that failed.
     best : str or None
-        The name of the best one, None if there is none.
+        The name of the best model, if there is one.
     n_failed : int
-        How many could not be scored.
+        The number of models that could not be scored.
     seconds : float
-        How long the run took.
+        The duration of the run.
     verdict : str, optional
-        Of a gate.
+        The verdict of a gate.
     """
     lines: list[str] = []
 
@@ -113,7 +113,7 @@ def write_prometheus(
     metrics: list[tuple[dict[str, str], dict[str, Any]]] = [
         ({"model": model, "metric": ev._part.shown(name)}, one)
         for model, ev in models.items()
-        for name, one in plain_rows(ev._summarize()).items()  # nobody reads a warning here
+        for name, one in plain_rows(ev._summarize()).items()  # does not warn
     ]
     gauge("metric", "Mean of a metric.", [(labels, one["mean"]) for labels, one in metrics])
     for name, end in (("ci_low", "Lower"), ("ci_high", "Upper")):

@@ -36,7 +36,7 @@ Duration: TypeAlias = str | timedelta | np.timedelta64 | int
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
-#: Events further apart are no log; times of damaged rows must not take memory for each day.
+#: Longer logs are not counted by day, so that a damaged time does not allocate too much memory.
 _MOST_DAYS = 10**6
 
 _WEEK = 7
@@ -178,8 +178,8 @@ def unit_of_values(times: Integers) -> TimeUnit | None:
 def events_a_day(times: Integers, unit: TimeUnit | None) -> str:
     """Return the first and last day, and the fewest and most events of a day between, as text.
 
-    A missing or doubled day of a log is visible there. The text is empty if the unit is not known,
-    or no event has a date.
+    They reveal a day that is missing or was loaded twice. The text is empty if the unit is not
+    known, or no event has a date.
     """
     first, counts = _by_day(times, unit)
     if not len(counts):
@@ -195,10 +195,10 @@ def events_a_day(times: Integers, unit: TimeUnit | None) -> str:
 def doubtful_days(times: Integers, unit: TimeUnit | None, *, is_whole: bool = False) -> list[str]:
     """Describe days of the last week with too few or too many events, in words.
 
-    A day is compared with the median of the week before it. It is doubtful if its events are fewer
-    or more by a factor of 1.8, so that a day that was written twice is found, and by more than five
-    standard deviations of a Poisson distribution. The last day may have just begun, so too few
-    events are doubtful there only if `is_whole`.
+    A day is compared with the median of the seven days before it. It is doubtful if the number of
+    events differs by a factor of more than 1.8 (a day that was written twice has 2), and by more
+    than five standard deviations of a Poisson distribution. The last day may be incomplete,
+    so there too few events are doubtful only if `is_whole`.
     """
     first, counts = _by_day(times, unit)
     found = []
@@ -209,7 +209,7 @@ def doubtful_days(times: Integers, unit: TimeUnit | None, *, is_whole: bool = Fa
         if is_low and day == len(counts) - 1 and not is_whole:
             continue
         if is_low or count > max(_FACTOR * median, median + noise):
-            fault = "are days missing" if is_low else "are files doubled"
+            fault = "are events missing" if is_low else "was a file read twice"
             found.append(
                 f"{_day(first + day)} has {count:,} events, and the median of the week before is "
                 f"{median:,.0f}; {fault}?"
@@ -218,7 +218,7 @@ def doubtful_days(times: Integers, unit: TimeUnit | None, *, is_whole: bool = Fa
 
 
 def _by_day(times: Integers, unit: TimeUnit | None) -> tuple[int, Integers]:
-    """Return the first day, and the events of each day from it on; none if they have no dates."""
+    """Return the first day and the number of events of each day; none if there are no dates."""
     unit = unit_of_values(times) if unit is None else unit
     days = times[times != UNDATED]
     if unit is None or not len(days):

@@ -1,19 +1,19 @@
-"""Nights: score the new checkpoints, decide by rules about the best, and keep every decision.
+"""Nights: score the new checkpoints, judge the best by rules, and record every decision.
 
-The ledger ``gate.jsonl`` (see `sparse_eval.jobs.ledger`) has a row for each night, whose slot is
-the date. The row of the last night is the state, so that a night that is killed has either promoted
-its candidate or not. It has
+The ledger ``gate.jsonl`` (see `sparse_eval.jobs.ledger`) has a row for each night; its slot is the
+date. The last row is the state. It is written at once, so a killed night leaves either the whole
+row or none. A row has
 
 - ``candidate``, ``champion`` and ``reference``, the checkpoints that were compared, each with
-  ``file`` and ``sha256``; without a reference of its own this is the champion;
+  ``file`` and ``sha256``; without another reference, this is the champion;
 - ``next``, the ``champion`` and ``reference`` of later nights; ``promoted``, and ``named`` if the
   next champion was named instead;
 - ``verdict``, ``rules`` (a digest), ``alpha``, ``tests`` and ``notes``, as in `Decision.to_dict`;
-- ``scored``, the SHA-256 of all checkpoints of the night, which are new in no later one;
+- ``scored``, the SHA-256 of all checkpoints of the night, which later nights do not judge again;
 - ``inputs``, digests of the data and the metrics; ``metrics``, for each of the three models its
   metrics with ``mean``, ``ci_low`` and ``ci_high``; ``time`` in UTC.
 
-A night whose champion was named before anything was decided has no verdict.
+A night has no verdict if its champion was named and nothing has been decided yet.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ if TYPE_CHECKING:
     from ..results.gate import Decision
     from .ledger import Row
 
-#: The kind of job, after which the ledger is named.
+#: The kind of job; the ledger is named after it.
 JOB = "gate"
 
-#: How a candidate is chosen, besides "newest".
+#: How a choice of candidate begins, such as "best of ndcg@10", unless it is "newest".
 _BEST = "best of "
 
 #: What to do if a checkpoint is missing or has changed.
 _INSTEAD = {
     "candidate": "repeat the night",
     "champion": "name another with --champion",
-    "reference": "take the champion in its place with --rebase",
+    "reference": "replace it with the champion: --rebase",
 }
 
 Role: TypeAlias = Literal["candidate", "champion", "reference"]
@@ -79,7 +79,7 @@ class Night(NamedTuple):
         The row of the ledger.
     decision : Decision
     evaluations : dict of str to Evaluation
-        All that were scored, by the names of their folders.
+        The evaluations of all scored checkpoints, by the names of their folders.
     names : dict of str to str
         The names of the candidate, the champion and the reference.
     failed : dict of str to str
@@ -94,14 +94,14 @@ class Night(NamedTuple):
 
 
 def date_of(text: str) -> str:
-    """Return the date of a night as ``2026-11-06``, however ISO 8601 spells it, or a word says."""
+    """Return a date as ``2026-11-06``, from any form of ISO 8601, "today" or "yesterday" (UTC)."""
     today = datetime.now(UTC).date()
     words = {"today": today, "yesterday": today - timedelta(1)}
     try:
         return (words.get(text) or date.fromisoformat(text)).isoformat()
     except ValueError:
         raise InvalidDataError(
-            f"night is {text!r}; expected a date, as 2026-11-23, today or yesterday",
+            f"night is {text!r}; expected a date such as 2026-11-23, today or yesterday",
             argument="day",
         ) from None
 
@@ -109,18 +109,18 @@ def date_of(text: str) -> str:
 def read_nights(path: PathLike) -> list[Row]:
     """Return the rows of a ledger in the order of the nights; `path` is the ledger or its folder.
 
-    Raises `InvalidFileError` if there is none, or it cannot be read.
+    Raises `InvalidFileError` if the ledger is missing, empty or cannot be read.
     """
     file = Path(path)
     file = file / f"{JOB}.jsonl" if file.is_dir() else file
     rows = Ledger(file, JOB).rows
     if not rows:
-        raise InvalidFileError("has no nights; sparse-eval night writes them", file)
+        raise InvalidFileError("contains no nights; `sparse-eval night` writes them", file)
     return [rows[night] for night in sorted(rows)]
 
 
 def series(rows: Sequence[Row]) -> pd.DataFrame:
-    """Return a table of nights: the models and their main metric, the verdict, what follows."""
+    """Return a table of nights: models, their main metric, the verdict and the next champion."""
     import pandas as pd
 
     table = []
@@ -143,7 +143,7 @@ def series(rows: Sequence[Row]) -> pd.DataFrame:
 def name_champion(out: PathLike, night: str, first: Mapping[Role, Path], champion: Path) -> Row:
     """Make a checkpoint the champion of later nights, without a comparison; return the row.
 
-    If the night has not been decided, it becomes the champion of that night, too.
+    If this night has not been decided, the checkpoint becomes its champion, too.
     """
     folder = make_folder(out)
     with locked_folder(folder):
@@ -173,41 +173,41 @@ def decide_night(
     rebase: bool = False,
     progress: bool | None = None,
 ) -> Night:
-    """Score checkpoints, decide about the best or newest one, and add the decision to the ledger.
+    """Score checkpoints, judge the best or newest one, and add the decision to the ledger.
 
     Parameters
     ----------
     out : str or Path
-        The folder of the ledger. The results of a night are in a folder in it, named after its
-        date, which `sweep` continues.
+        The folder of the ledger. Each night has a subfolder with its results, named after its
+        date; `sweep` continues it.
     night : str
-        The date. If it has been decided already, the decision is replaced, and so are its results
-        if the data or metrics have changed; a promotion of the same candidate stays.
+        The date. If it has been decided already, the decision is replaced, and its results too if
+        the data or metrics have changed. If the same candidate passes again, it stays promoted.
     holdout : Holdout
     checkpoints : str, Path or iterable of them
         As in `sweep`. Candidates are those that were not scored in an earlier night.
     rules
         As in `gate`.
     candidate : str
-        "newest", by the time of its file, or "best of ndcg@10".
+        "newest", by the modification time of its file, or "best of ndcg@10".
     first : mapping of str to Path
         The champion, and maybe the reference, of the first night.
     metrics : sequence of str
-        More metrics than those of the rules and of `candidate`.
+        Metrics to compute in addition to those of the rules and of `candidate`.
     max_age : str, optional
-        The age of the champion's file above which the night fails, as "30D".
+        The largest age of the champion's file, such as "30D"; an older one raises an error.
     promote : bool
-        Make the candidate the champion if it passes, and all checkpoints could be scored. The
-        reference follows if the candidate is also better than it, by every metric of a rule with
-        ``not_worse_by``.
+        Make the candidate the champion if it passes and all checkpoints could be scored. It also
+        becomes the reference if it is shown to be better than the reference, by every metric of a
+        rule with ``not_worse_by``.
     rebase : bool
         Take the champion as the reference.
 
     Raises
     ------
     InvalidDataError
-        If a checkpoint is missing, changed, too old, could not be scored or was trained on held-out
-        pairs; if there is no candidate, or a later night has been decided.
+        If one of the three models is missing, has changed, could not be scored or may know
+        held-out pairs; if the champion is too old, no checkpoint is new, or a later night decided.
     InvalidFileError, InvalidMetricError, OutputError
         As from `gate` and `sweep`.
     """
@@ -288,13 +288,13 @@ def decide_night(
 
 
 def _content(ledger: Ledger, night: str) -> Row:
-    """Return what was recorded about a night, without its time; empty if it is nothing."""
+    """Return the recorded row of a night, without its time; empty if there is none."""
     row = ledger.rows.get(night, {})
     return {name: value for name, value in row.items() if name not in (*LINE, "time")}
 
 
 def _append(ledger: Ledger, night: str, row: Row) -> Row:
-    """Record a night, unless that is recorded already, and return the row."""
+    """Record a night, unless the same row is there already, and return the row."""
     if row != _content(ledger, night):
         now = datetime.now(UTC).isoformat(timespec="seconds")
         ledger.append(night, **row, time=now)
@@ -304,7 +304,7 @@ def _append(ledger: Ledger, night: str, row: Row) -> Row:
 def _new_checkpoints(
     checkpoints: PathLike | Iterable[PathLike], ledger: Ledger, night: str, kept: dict[str, Row]
 ) -> list[Path]:
-    """Return the checkpoints that were not scored in an earlier night, and are not kept."""
+    """Return the checkpoints not scored in an earlier night, without champion and reference."""
     files = list_checkpoints(checkpoints)
     for file in files:
         if not file.is_file():
@@ -323,7 +323,7 @@ def _new_checkpoints(
 
 
 def _make_room(place: Path, inputs: Row) -> None:
-    """Remove the results of a night if they are of other data or metrics, since it is replaced."""
+    """Remove the results of a night if they were computed from different data or metrics."""
     before = Ledger(place / f"{SWEEP}.jsonl", SWEEP).rows.get(INPUTS)
     if before is not None and (changed := differences(before, inputs)):
         warn(f"the results in {shown(place)} are replaced: {changed}")
@@ -331,7 +331,7 @@ def _make_room(place: Path, inputs: Row) -> None:
 
 
 def _choose(files: list[Path], rows: Mapping[str, Row], monitor: Metric | None) -> Path:
-    """Return the best file by a metric, without one the newest; the first if none was scored."""
+    """Return the best file by `monitor`, or the newest; the first file if none was scored."""
     if monitor is None:
         return max(files, key=lambda file: (file.stat().st_mtime_ns, natural(file.name)))
     by_file = {file: rows[shown(file)] for file in files}
@@ -339,12 +339,12 @@ def _choose(files: list[Path], rows: Mapping[str, Row], monitor: Metric | None) 
 
 
 def _state(ledger: Ledger, night: str, first: Mapping[Role, Path]) -> dict[str, Row]:
-    """Return the champion and reference of a night: its own, or those that the last one left."""
+    """Return the champion and reference of a night: recorded, or set by the last night."""
     last = max(ledger.rows, default="")
     if last > night:
         raise InvalidDataError(
-            f"night {last} has been decided already, and later nights build on it; decide nights "
-            "in their order",
+            f"night {last} has been decided already, so no earlier night can be decided; decide "
+            "nights in the order of their dates",
             argument="day",
         )
     if last:
@@ -352,7 +352,7 @@ def _state(ledger: Ledger, night: str, first: Mapping[Role, Path]) -> dict[str, 
         return {name: of[name] for name in ("champion", "reference")}
     if "champion" not in first:
         raise InvalidDataError(
-            "there is no champion yet: name the checkpoint in production, champion = FILE",
+            'there is no champion yet: name the checkpoint in production, champion = "FILE"',
             argument="champion",
         )
     champion = _recorded("champion", first["champion"])
@@ -362,7 +362,7 @@ def _state(ledger: Ledger, night: str, first: Mapping[Role, Path]) -> dict[str, 
 
 
 def _recorded(role: str, path: Path) -> Row:
-    """Return a checkpoint as the ledger has it."""
+    """Return a checkpoint as the ledger records it."""
     if not path.is_file():
         raise InvalidDataError(
             f"the {role} {shown(path)} does not exist; restore it, or {_INSTEAD[role]}",
@@ -372,11 +372,11 @@ def _recorded(role: str, path: Path) -> Row:
 
 
 def _check_unchanged(role: str, one: Row, sha256: str) -> None:
-    """Raise if the content of a checkpoint is not the one that was recorded."""
+    """Raise if the content of a checkpoint differs from the recorded one."""
     if sha256 != one["sha256"]:
         raise InvalidDataError(
             f"the {role} {shown(one['file'])} has changed since it was recorded; give each "
-            f"checkpoint a name of its own. Restore it, or {_INSTEAD[role]}",
+            f"checkpoint its own file name. Restore it, or {_INSTEAD[role]}",
             argument=role,
         )
 
@@ -390,13 +390,13 @@ def _check_age(path: Path, max_age: str | None) -> None:
     if age > most:
         raise InvalidDataError(
             f"the champion {shown(path)} was written {age / 86_400e9:.1f} days ago, and max_age is "
-            f"{max_age}. Name a newer one with --champion, or allow an older one",
+            f"{max_age}. Name a newer one with --champion, or raise max_age",
             argument="max_age",
         )
 
 
 def _check_training(role: str, path: Path, holdout: Holdout) -> None:
-    """Raise if a model may know the held-out pairs."""
+    """Raise if a model may have been trained on the held-out pairs."""
     if has_other_data(as_model(read_checkpoint(path).model), holdout.train):
         raise InvalidDataError(
             f"the {role} {shown(path)} was trained on pairs that are not in the training part, so "
@@ -406,7 +406,7 @@ def _check_training(role: str, path: Path, holdout: Holdout) -> None:
 
 
 def _is_better(rules: Rules, candidate: Evaluation, reference: Evaluation) -> bool:
-    """Return whether a candidate is shown to be better by all metrics that may not get worse."""
+    """Return whether a candidate is shown to be better by every metric with `not_worse_by`."""
     wanted = dict.fromkeys(
         rule.metric
         for rule in rules.rules

@@ -39,7 +39,7 @@ COLUMNS = (
     "ci_low", "ci_high", "p_passed", "p_failed", "verdict", "users_needed", "level",
 )  # fmt: skip
 
-#: A distance that is not known, as in a segment with too few users.
+#: The distance in a segment with too few users.
 _UNKNOWN = (math.nan, math.nan, math.nan)
 
 #: The verdict about a segment that is too small to be judged.
@@ -55,9 +55,9 @@ class Decision:
     verdict : {"passed", "failed", "undecided"}
         "undecided" if a rule is neither shown to hold nor shown to be broken.
     table : pandas.DataFrame
-        One row for each rule, segment and model that the candidate is compared with, see `gate`.
+        One row for each rule, segment and opponent of the candidate; see `gate`.
     notes : tuple of str
-        Users that are not compared, and other notes.
+        Counts of users that are not compared, and undecided rules.
     alpha : float
         The level of each one-sided test.
     rules : str
@@ -71,7 +71,7 @@ class Decision:
     rules: str
 
     def shown(self) -> list[list[str]]:
-        """Return the rows of the table for people, of text."""
+        """Return the rows of the table as formatted text."""
         rows = []
         for row in self.table.to_dict("records"):
             what = row["rule"] + (f", {row['segment']}" if row["segment"] else "")
@@ -107,7 +107,7 @@ class Decision:
         return "\n".join([table, "", f"verdict: {self.verdict}", note, *self.notes])
 
     def __bool__(self) -> bool:
-        """Return whether it passed."""
+        """Return whether the verdict is "passed"."""
         return self.verdict == "passed"
 
     def __str__(self) -> str:
@@ -124,7 +124,7 @@ class Decision:
         return self._text("pipe")
 
     def to_dict(self) -> dict[str, JSONValue]:
-        """Return everything as JSON values."""
+        """Return the decision as JSON values."""
         tests: Any = records(self.table)
         notes: Any = list(self.notes)
         return {
@@ -136,9 +136,9 @@ class Decision:
         }
 
     def to_junit(self) -> str:
-        """Return the tests as JUnit XML, which servers of continuous integration show.
+        """Return the tests as JUnit XML, which continuous-integration servers display.
 
-        A rule that is undecided is an error there, and one that only warns is never a failure.
+        An undecided test is an error there. A test of a rule that only warns is at most skipped.
         """
         suite = ET.Element("testsuite", name="sparse_eval gate", tests=str(len(self.table) + 1))
         counts = {"failure": 0, "error": 0, "skipped": 0}
@@ -152,7 +152,7 @@ class Decision:
             if kind:
                 counts[kind] += 1
                 ET.SubElement(case, kind, message="; ".join(filter(None, cells[3:])))
-        # The whole, which is undecided too if no segment of a rule is large enough.
+        # The verdict is also undecided if no segment of a rule is large enough.
         case = ET.SubElement(suite, "testcase", classname="gate", name="verdict")
         if not self:
             kind = kinds[self.verdict]
@@ -176,9 +176,9 @@ def gate(
     Parameters
     ----------
     rules : path or mapping
-        A file of TOML (``sparse-eval gate --example`` prints one), or the same as a mapping.
+        A TOML file (``sparse-eval gate --example`` prints one), or its content as a mapping.
     candidate, champion : Evaluation or path
-        Evaluations of the same held-out data, or the folders of saved ones.
+        Evaluations on the same held-out data, or folders with saved ones.
     reference : Evaluation or path, optional
         A third model that changes rarely. Every rule with ``not_worse_by`` is also checked against
         it, so that many small losses do not add up.
@@ -186,26 +186,27 @@ def gate(
     Returns
     -------
     Decision
-        It **passed** if every rule holds by a one-sided test at ``alpha``. All have to hold, so the
-        tests are not corrected (an intersection–union test [1]_). It **failed** if a rule is shown
-        to be broken: by a one-sided test at ``alpha``, corrected for the number of tests
-        (Bonferroni). Otherwise it is **undecided**, as with a rule all of whose segments have fewer
-        than ``min_users``.
+        The candidate **passed** if every rule is shown to hold by a one-sided test at ``alpha``.
+        All have to hold, so these tests need no correction (an intersection–union test [1]_). It
+        **failed** if a rule is shown to be broken by a one-sided test at ``alpha``, corrected for
+        the number of tests (Bonferroni). Otherwise the verdict is **undecided**, as it is if all
+        segments of a rule have fewer than ``min_users``.
 
         Its ``table`` has for each test ``rule``, ``segment``, ``against``, ``n_users``, the means
         ``candidate`` and ``other``, and their ``difference``; ``excess``, how far the rule holds,
         with its interval ``ci_low``, ``ci_high`` at the level 1 − 2 ``alpha``; ``p_passed`` and
-        ``p_failed`` of the two tests; ``verdict``; ``users_needed``, with which 80 of 100 such
-        tests would decide (missing for metrics of all users together); and ``level``.
+        ``p_failed`` of the two tests; ``verdict``; ``users_needed``, the number with which 80 of
+        100 tests would decide (missing for metrics of all users together); and ``level``.
 
     Raises
     ------
     InvalidDataError
-        If a rule has an unknown key or value, or a metric or baseline that is not evaluated. If the
-        models share fewer users than ``min_users`` or ``min_shared`` ask for, or know fewer items
-        than ``max_unknown_items`` allows. If they were evaluated on different held-out data.
+        If a rule has an unknown key, an invalid value, or a metric or baseline that was not
+        evaluated. If the models share too few users (``min_users``, ``min_shared``), miss too many
+        items (``max_unknown_items``), or have different held-out data. If a folder has several
+        results.
     InvalidFileError
-        If a file or folder cannot be read, or a folder has several results.
+        If a file or folder cannot be read.
 
     See Also
     --------
@@ -213,15 +214,16 @@ def gate(
 
     Notes
     -----
-    With a the candidate and b another model, of metrics where more is better:
+    Let a and b be the means of the candidate and another model. If more is better:
 
     - ``not_worse_by`` m holds if a − b > −m, or with a percentage if a − (1 − m) b > 0;
     - ``better_by`` m holds if a − b > m, or a − (1 + m) b > 0;
     - ``at_least``, ``at_most`` hold if the candidate's mean is above or below the number;
     - ``losers`` holds if the share of users with b − a above ``more_than`` is below ``at_most``.
 
-    Where less is better, a and b change places. Users are paired, by Student's t-test; metrics of
-    all users together by paired jackknife replicates.
+    If less is better, the first two reverse the inequality and the sign of m, and losers have a − b
+    above ``more_than``. Tests are Student's t-tests, paired by users, or by jackknife replicates
+    for metrics of all users together.
 
     References
     ----------
@@ -254,7 +256,7 @@ def gate(
         decide_test(test, parsed.alpha, most)
     verdicts = {test["verdict"] for test in judged}
     for rule, of_rule in zip(parsed.rules, by_rule, strict=True):
-        # A rule whose segments are all too small is not shown to hold.
+        # A rule is not shown to hold if all its segments are too small.
         if rule.level == "fail" and all(test["verdict"] == _TOO_FEW for test in of_rule):
             verdicts.add("undecided")
             judge.notes.append(
@@ -285,7 +287,7 @@ def _check_single(name: str, given: Any) -> None:
 
 
 def decide_test(test: dict[str, Any], alpha: float, most: float) -> None:
-    """Set the verdict of a test, and the users that would decide it."""
+    """Set the verdict of a test, and the number of users that would decide it."""
     distance, n_users = test.pop("distance"), test["n_users"]
     excess, error, freedom = distance
     test["excess"] = excess
@@ -309,7 +311,7 @@ def decide_test(test: dict[str, Any], alpha: float, most: float) -> None:
 
 
 class Judge:
-    """The evaluations of a gate, and the tests that a rule makes of them."""
+    """The evaluations of a gate, and the tests of its rules."""
 
     def __init__(self, rules: Rules, named: Mapping[str, Evaluation]) -> None:
         self.rules, self.named = rules, named
@@ -320,7 +322,7 @@ class Judge:
         self._check_data()
 
     def _check_data(self) -> None:
-        """Raise if the data are not what the rules ask for."""
+        """Raise if the data do not meet the rules; note which users are not compared."""
         rules, shared = self.rules, self.users_with("champion")
         has_list = self.parts["candidate"].per_user.has_list[shared.rows[0]]
         n_shared, left_out = int(has_list.sum()), shared.left_out
@@ -366,9 +368,9 @@ class Judge:
             )
 
     def users_with(self, other: str) -> SharedUsers:
-        """Return the users that candidate and another model share, if the other has a list.
+        """Return the users that the candidate and another model share, if the other has a list.
 
-        It does not know the others, whom each list of the candidate would count as a gain.
+        For users without one, every list of the candidate would count as a gain.
         """
         if other not in self.shared:
             pair = {name: self.parts[name] for name in ("candidate", other)}
@@ -433,7 +435,7 @@ class Judge:
                 yield title, [one[chosen] for one in rows]
 
     def _segments(self, rule: Rule, users: Any, rows: list[Integers]) -> list[Segments]:
-        """Divide users by what a rule names."""
+        """Divide users into the segments that a rule names."""
         named = str(rule.segments)
         if named == "newcomers":
             if len(rows) > 1:
@@ -508,7 +510,7 @@ class Judge:
             share, error, freedom = values_distance(loses, np.zeros(len(loses)), 1.0)
             found = rule.size - share, error, freedom
         elif b is None:
-            mean, error, freedom = distance(1.0 if is_wide else 0.0)  # of a less nothing
+            mean, error, freedom = distance(1.0 if is_wide else 0.0)  # only the mean of a
             direction = 1 if rule.asks == "at_least" else -1
             found = direction * (mean - rule.size), error, freedom
         else:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..core.types import PathLike
     from .evaluation import Evaluation
 
-#: The losses of candidates whose chance is shown, as shares of the mean.
+#: The losses for which the plan shows a chance, as shares of the mean.
 LOSSES = (0.0, 0.01, 0.02, 0.05, 0.1)
 
 
@@ -36,23 +36,23 @@ def plan_gate(
     rules
         As in `gate`.
     evaluations : mapping of str to Evaluation
-        Two or more of the same held-out data, such as of one model trained with several seeds. The
-        first two have the differences between users that the chances rest on.
+        Two or more on the same held-out data, such as one model trained with several seeds. The
+        chances are computed from the users' differences between the first two.
 
     Returns
     -------
     pandas.DataFrame
-        One row for each test: ``rule``, ``segment``, ``n_users``; ``mean``, of the second; ``std``,
-        the standard deviation of the users' differences; ``spread``, the standard deviation of the
-        means of all results as a share of their mean; and the chance to pass of a candidate that is
-        ``equal``, or worse by a share of the mean, as ``worse_by_1%``. Missing for rules about
-        losers, whose share does not follow from the mean.
+        One row for each test: ``rule``, ``segment``, ``against``, ``n_users``; ``mean`` of the
+        second; ``std``, the standard deviation of the users' differences; ``spread``, the standard
+        deviation of the means of all results, as a share of their mean; and the chance to pass if
+        a candidate is ``equal``, or worse by a share of the mean, such as ``worse_by_1%``. Chances
+        are missing for rules about losers, whose share does not follow from the mean.
 
     Notes
     -----
-    The chance is the power of a one-sided t-test, by the noncentral t distribution, with the
-    standard error of the past results. All rules have to hold, so the chance of the gate is at most
-    the smallest.
+    The chance is the power of a one-sided t-test, from the noncentral t distribution and the
+    standard error of the past results. All rules have to hold, so the gate's chance to pass is at
+    most the smallest.
     """
     import pandas as pd
     from scipy.special import nctdtr

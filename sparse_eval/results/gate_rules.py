@@ -19,29 +19,29 @@ from .decisions import Margin
 if TYPE_CHECKING:
     from ..core.types import PathLike
 
-#: Whether the rules hold.
+#: What a test or a gate concludes.
 Verdict: TypeAlias = Literal["passed", "undecided", "failed"]
 
 #: What `sparse-eval gate --example` prints.
 EXAMPLE = """\
 # Rules of a gate: may the candidate replace the champion?
 
-min_users = 2000          # users evaluated of both
-min_shared = 0.95         # share of the champion's users that the candidate has, too
-max_unknown_items = 0.05  # share of held-out pairs whose item a model does not know
-alpha = 0.05              # chance to pass a candidate that is as bad as its worst rule allows
+min_users = 2000          # fewest evaluated users that both share
+min_shared = 0.95         # smallest share of the champion's users that the candidate has
+max_unknown_items = 0.05  # largest share of held-out pairs whose item a model does not know
+alpha = 0.05              # largest chance to pass a candidate that breaks a rule
 
-[[rule]]                  # not inferior to the champion, and to the reference if there is one
+[[rule]]                  # not worse than the champion, nor than the reference if there is one
 metric = "ndcg@10"
-not_worse_by = "2%"       # of the other model's mean; or a number in the metric's unit, as 0.002
+not_worse_by = "2%"       # of the other model's mean; or 0.002, in the unit of the metric
 
 [[rule]]                  # the same in every segment
 metric = "recall@20"
-segments = "activity"     # or a file of users, as "users.csv" or "users.csv:country"; "newcomers"
+segments = "activity"     # or "newcomers", or a file of users: "users.csv", "users.csv:country"
 not_worse_by = "10%"
 min_users = 500           # smaller segments are not judged
 
-[[rule]]                  # a limit to the share of users who lose much
+[[rule]]                  # limit the share of users who lose more than 0.05
 losers = "ndcg@10"
 more_than = 0.05
 at_most = 0.10
@@ -49,7 +49,7 @@ at_most = 0.10
 [[rule]]                  # a bound on the candidate itself
 metric = "coverage@20"
 at_least = 0.15
-level = "warn"            # reported only
+level = "warn"            # shown, but does not change the verdict
 
 [[rule]]                  # better than a baseline that was saved with the candidate
 metric = "ndcg@10"
@@ -57,7 +57,7 @@ against = "popularity"
 better_by = "5%"
 """
 
-#: The keys of a file besides its rules.
+#: The keys of a file, other than its rules.
 _SETTINGS = (
     "min_users", "min_shared", "max_unknown_items", "alpha", "undecided", "alpha_per_year",
     "nights_per_year",
@@ -78,14 +78,14 @@ class Rule:
     metric : str
     asks : {"not_worse_by", "better_by", "at_least", "at_most"}
     size : Margin or float
-        A margin of the first two, a bound of the others.
+        A margin for the first two, a bound for the others.
     more_than : float or None
-        Of a rule about losers: the loss of a user that counts.
+        For a rule about losers: a user who loses more than this counts.
     segments : str or None
         "activity", "newcomers", or a file of users.
     against : str or None
-        "champion", "reference" or a baseline; None for the champion, and with `not_worse_by` also
-        the reference.
+        "champion", "reference" or a baseline. None compares with the champion and, for
+        `not_worse_by`, also with the reference.
     min_users : int
         Smaller segments are not judged.
     level : {"fail", "warn"}
@@ -102,7 +102,7 @@ class Rule:
 
     @classmethod
     def parse(cls, given: Any, number: int) -> Rule:
-        """Check a table of the file; `number` counts from 1."""
+        """Check a rule, given as a mapping; `number` counts from 1."""
         what = f"rule {number}"
         if not isinstance(given, Mapping):
             raise InvalidDataError(
@@ -182,18 +182,18 @@ class Rules:
     ----------
     rules : tuple of Rule
     min_users : int
-        Users evaluated of both models.
+        The fewest evaluated users that both models share.
     min_shared : float
-        The share of the champion's users that the candidate has, too.
+        The smallest share of the champion's users that the candidate has.
     max_unknown_items : float
-        The share of held-out pairs whose item a model does not know.
+        The largest share of held-out pairs whose item a model does not know.
     alpha : float
         The level of each rule's one-sided test.
     alpha_failed : float
-        The level of all tests for a failure together.
+        The level of all tests for a failure together; each test has its share.
     undecided : {"undecided", "fail"}
     folder : Path
-        Where the files of segments are.
+        The folder of the files of segments.
     digest : str
         16 hexadecimal digits.
     """
@@ -210,7 +210,7 @@ class Rules:
 
     @classmethod
     def parse(cls, given: Rules | Mapping[str, Any] | PathLike) -> Rules:
-        """Read a file of TOML, or check the same as a mapping.
+        """Read and check a TOML file, or a mapping with the same content.
 
         Raises
         ------
@@ -272,7 +272,7 @@ class Rules:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the content of a file of TOML, or raise `InvalidFileError`."""
+    """Return the content of a TOML file, or raise `InvalidFileError`."""
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:

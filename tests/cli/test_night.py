@@ -390,7 +390,7 @@ FAULTS = {
     champion_has_changed: "the champion <folder>/models/good.npz has changed since it was recorded",
     champion_is_old: "and max_age is 30D. Name a newer one with --champion",
     broken_champion: "fair.npz: ",
-    reference_is_gone: "models/poor.npz does not exist; restore it, or take the champion in its",
+    reference_is_gone: "models/poor.npz does not exist; restore it, or replace it with",
     trained_on_tonight: "the champion <folder>/fair.npz was trained on pairs that are not in the",
     candidate_trained_on_tonight: "the candidate models/als.npz was trained on pairs that are not",
     other_catalogue: "the candidate does not know the items of",

@@ -1,11 +1,11 @@
-"""How often a gate passes, fails or does not decide a night, for equal models and for worse ones.
+"""Measure how often a gate passes, fails or is undecided, for equal models and for worse ones.
 
-Also the chance that a plan shows for the same users, false failures in a year, a loss that comes
-in small steps, and one that hits a few users only.
+Also measure the chance that a plan shows for the same users, false failures in a year, losses in
+small steps, and a loss of only a few users.
 
 Each night has different users. Users and lists are drawn as in `suites/inference/probe.py`. Two
-equally good models draw their lists in the same way, independently. A model that has lost a share
-finds so much fewer items.
+equally good models draw their lists independently from the same distribution. A model that has lost
+10 % of its hits finds 10 % fewer relevant items.
 """
 
 import tempfile
@@ -24,7 +24,7 @@ from sparse_eval.results.gate_rules import Rules
 
 #: Nights with equal models, and with a worse candidate.
 NIGHTS = {0.0: 1000, 0.03: 400, 0.05: 400, 0.1: 400, 0.2: 400}
-#: Nights whose results are those of a plan; the median is shown.
+#: Nights for which a plan is computed; the median is shown.
 PLANS = 20
 N_USERS = 2000
 MARGIN, ALPHA = "5%", 0.05
@@ -34,13 +34,13 @@ METRIC = ["ndcg@10"]
 FIVE = ["ndcg@10", "recall@10", "mrr@10", "precision@5", "hit_rate@10"]
 
 SEED = 0
-#: The purposes of random numbers, a part of their seeds.
+#: A part of each seed, so that each simulation has different random numbers.
 LISTS, YEARS, DRIFT, SOME = 1, 2, 3, 4
 
-#: Years with so many nights each, and the share of them that may have a false failure.
+#: Years, nights in each, and the share of years that may have a false failure.
 N_YEARS, NIGHTS_PER_YEAR, ALPHA_PER_YEAR = 500, 365, 0.05
 
-#: Series of nights in each of which a new model is a little worse than the one before.
+#: Series of nights; each night, the new model is a little worse than the champion.
 N_SERIES, LENGTH_OF_SERIES, STEP, DRIFT_USERS = 200, 60, 0.01, 30_000
 
 #: One user in ten loses, the others gain.
@@ -104,7 +104,7 @@ def write_segments(path: Path, segments: Any) -> None:
 
 
 def models(case: Case, times: Any, seed: list[int]) -> tuple[se.Evaluation, se.Evaluation]:
-    """Return the champion and a candidate with other hits, as a multiple of the champion's."""
+    """Return the champion, and a candidate whose hits are a multiple of the champion's."""
     rng = np.random.default_rng(seed)
     users = draw_users(rng, N_USERS)
     champion, candidate = (
@@ -122,7 +122,7 @@ def verdict(case: Case, loss: float, folder: Path, night: int) -> str:
 
 
 def planned(case: Case, folder: Path, nights: int) -> dict[str, dict[str, float]]:
-    """Return the chances to pass by the plans of nights: the least of a rule, and their product."""
+    """Return the planned chances to pass: the smallest of a test, and the product of all."""
     plans = repeat(partial(plan, case, folder), nights)
     return {
         loss: {
@@ -200,9 +200,9 @@ def year_fails(rules: Rules, year: int) -> bool:
 
 
 def drift(series: int) -> dict[str, Any]:
-    """Promote models that are each a little worse than the one before, with and without reference.
+    """Promote models that are each a little worse than the champion, with and without reference.
 
-    Means and errors are those of the simulated lists, for many users.
+    The mean and the standard error come from simulated lists, scaled to more users.
     """
     champion, candidate = models(Case(METRIC), 1.0, [SEED, DRIFT])
     mean = champion["ndcg@10"]

@@ -14,7 +14,7 @@ TOY = 0.001
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Simulate; return the report. Nothing is timed, no rival takes part, there are no rounds."""
+    """Simulate; return the report. Nothing is timed: no rounds, and no other libraries."""
     say("simulating nights")
     scale = TOY if job.smoke else 1.0
     report = job.call("suites.nights.probe:simulate", scale)
@@ -23,7 +23,7 @@ def run(job: Job) -> dict[str, Any]:
 
 
 def bounded(report: dict[str, Any]) -> Iterator[Share]:
-    """Yield the shares of wrong verdicts, and of nights that pass otherwise than planned."""
+    """Yield the shares of wrong verdicts, and of passes to compare with the plan."""
     most = report["alpha"]
 
     def noise(share: float, n: int) -> float:
@@ -36,7 +36,7 @@ def bounded(report: dict[str, Any]) -> Iterator[Share]:
         for loss in ("10%", "20%"):
             share = by_loss[loss]["passed"]
             yield f"{title}: passed a loss of {loss}", share, 0.0, most + noise(most, nights[loss])
-        # All rules have to hold: at most as often as the hardest, at least as if independent.
+        # All rules have to hold: at most as often as the hardest, at least as the product.
         plan = report["planned"][title]["0%"]
         low, high = (plan[kind] - noise(plan[kind], nights["0%"]) for kind in ("product", "least"))
         high = 2 * plan["least"] - high
@@ -62,14 +62,14 @@ def nights(report: dict[str, Any]) -> str:
         f"{counts['0%']:,} nights with equal models and {counts['5%']:,} with each loss, of "
         f"{report['n_users']:,} users; every rule is "
         f'`not_worse_by = "{report["margin"]}"`, at `alpha = {report["alpha"]:g}`. Planned: the '
-        "chance by `gate --plan`; with several tests, from their product to the least."
+        "chance to pass by `gate --plan`; of several tests, from the product to the smallest."
     )
     headings = ("rules", "hits that the candidate lost", "planned", "passed", "undecided", "failed")
     return f"{markdown(headings, rows)}\n\n{note}"
 
 
 def losses(report: dict[str, Any]) -> str:
-    """Describe years, losses in small steps, and losses of few users."""
+    """Return the table of losses of few users, with a note on small steps and on years."""
     years, drift, some = report["years"], report["drift"], report["some_lose"]
     shares = {name: percent(share) for name, share in years["shares"].items()}
     rows = [
@@ -83,14 +83,14 @@ def losses(report: dict[str, Any]) -> str:
     )  # fmt: skip
     promotions = {name: f"{number:.0f}" for name, number in drift["promotions"].items()}
     note = (
-        f"{some['nights']:,} nights. A new model each night, {percent(drift['step'])} worse than "
-        f"the one before, for {drift['nights']} nights with {drift['n_users']:,} users (medians of "
-        f"{drift['n']:,} series): without a reference {promotions['champion']} models are "
-        f"promoted, and the champion ends {lost['champion']} worse; with one "
-        f"{promotions['reference']} are, and it ends {lost['reference']} worse. Of "
-        f"{years['n']:,} years of {years['nights']} nights with a candidate exactly at its "
-        f"margin, {shares['alpha']} have a false failure with `alpha` alone, "
-        f"{shares['alpha_per_year']} with `alpha_per_year = {years['most']:g}`."
+        f"{some['nights']:,} nights; the segments are the losers and the others. In series of "
+        f"{drift['nights']} nights with {drift['n_users']:,} users, each new model is "
+        f"{percent(drift['step'])} worse than the champion. Medians of {drift['n']:,} series: "
+        f"without a reference, {promotions['champion']} models are promoted, and the last champion "
+        f"is {lost['champion']} worse than the first; with one, {promotions['reference']} and "
+        f"{lost['reference']}. If the candidate is exactly at its margin, {shares['alpha']} of "
+        f"{years['n']:,} years of {years['nights']} nights have a false failure with only `alpha`, "
+        f"and {shares['alpha_per_year']} with `alpha_per_year = {years['most']:g}`."
     )
     return f"{markdown(headings, rows)}\n\n{note}"
 
