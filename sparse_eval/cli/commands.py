@@ -83,12 +83,12 @@ COMMANDS = {
     "gate": (
         "comparing",
         "gate",
-        "Decide by the rules of a file whether a model may replace another.",
+        "Decide by the rules in a file whether a model may replace another.",
     ),
     "night": (
         "night",
         "night",
-        "Score tonight's checkpoints, decide about the best by rules, and keep the decision.",
+        "Score new checkpoints, judge the best by rules, and record the decision.",
     ),
     "report": (
         "comparing",

@@ -17,7 +17,7 @@ from .comparing import DecisionFormat, end_with
 from .loading import Splitting, check_is_fresh
 from .options import Progress, Seed, counted, option, step
 from .prometheus import Gauges
-from .terminal import note, tell
+from .terminal import echo, note, tell
 
 if TYPE_CHECKING:
     from ..datasets.split import Holdout
@@ -169,7 +169,7 @@ def night(
     from ..jobs.nights import date_of, decide_night, name_champion
 
     if example:
-        typer.echo(EXAMPLE, nl=False)
+        echo(EXAMPLE, nl=False)
         return
     if config is None:
         raise InvalidDataError("CONFIG.toml: missing; see sparse-eval night --help")

@@ -76,15 +76,13 @@ def resume(path):
 
 
 def saved_night(path):
-    for number, factors in enumerate((2, 4)):
-        model = se.factor_model(
-            *(one[:, :factors] for one in (MODEL.user_factors, MODEL.item_factors))
-        )
-        se.save_model(model, path.with_name(f"{number}.npz"))
+    for number in range(3):
+        parts = (one[:, : number + 2] for one in (MODEL.user_factors, MODEL.item_factors))
+        se.save_model(se.factor_model(*parts), path.with_name(f"{number}.npz"))
     rules = {"rule": [{"metric": "ndcg@5", "not_worse_by": "5%"}]}
     for day in (1, 2):
         decide_night(
-            path.parent, f"2026-11-0{day}", HOLDOUT, path.with_name("1.npz"), rules,
+            path.parent, f"2026-11-0{day}", HOLDOUT, path.with_name(f"{day}.npz"), rules,
             candidate="newest", first={"champion": path.with_name("0.npz")}, progress=False,
         )  # fmt: skip
 

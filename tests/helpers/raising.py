@@ -37,6 +37,11 @@ _PLACEHOLDERS = [
     (r"inproc://[\d./]+", "inproc://<address>"),
     (r"(a readable Parquet file|its columns promise|of its columns) \(.*\)", r"\1 (<cause>)"),
     (r"\b(127\.0\.0\.1|localhost):\d+", r"\1:<port>"),
+    # Of models that were trained, which depends on the processor.
+    (
+        r"(has \S+) [\d.]*\d, but was repeated with [\d.]*\d",
+        r"\1 <value>, but was repeated with <value>",
+    ),
     (r"worker \S+ \(process \d+\)", "worker <host> (process <pid>)"),
     (r"\{'python': '3[^{}]*\}", "{<versions>}"),
     (rf"(?<![\d.]){re.escape(version('sparse_eval'))}(?![\d.])", "<version>"),

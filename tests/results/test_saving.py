@@ -86,6 +86,8 @@ def test_every_kind_comes_back_with_the_same_bits(kind, tmp_path):
     if found._part.values is not None:
         assert (se.compare({"a": found, "b": ev}).table["difference"].dropna() == 0).all()
     kept = {"per_user.parquet"} if found._part.values is not None else set()
+    if any(one._part.values is not None for one in ev.baselines.values()):
+        kept |= {"baselines.parquet"}
     assert content_of(tmp_path / "a").keys() == kept | FILES
     assert content_of(tmp_path / "a") == content_of(tmp_path / "b")
 
