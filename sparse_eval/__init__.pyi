@@ -16,6 +16,7 @@ from .inputs.candidates import Candidates as Candidates
 from .inputs.item_data import ItemData as ItemData
 from .inputs.rankings import Rankings as Rankings
 from .inputs.relevance import Relevance as Relevance
+from .inputs.requests import Requests as Requests
 from .jobs import track as track
 from .jobs.cross_validate import CrossValidation as CrossValidation
 from .jobs.cross_validate import cross_validate as cross_validate

@@ -29,6 +29,7 @@ ENTRIES = {
         "confidence interval",
         "cross validation",
     ),
+    "guide/requests": ("impressions", "sessions", "weights", "clustered standard errors"),
     "guide/candidates": ("negative sampling", "sampled metrics"),
     "guide/nightly": ("evaluate checkpoints", "exit status", "cron", "release", "promote"),
     "guide/tune": ("hyperparameter search", "grid search"),

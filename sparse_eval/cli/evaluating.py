@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 import typer
 
@@ -314,6 +314,9 @@ def evaluate(
     train: Path | None = None,
     items: Items,
     candidates: Candidates = None,
+    request: Rare[str | None] = None,
+    weight: Rare[str | None] = None,
+    average: Rare[Literal["request", "user"]] = "request",
     per_user: bool = False,
     execution: Evaluating,
     gauges: Gauges,
@@ -339,6 +342,13 @@ def evaluate(
         trec_eval's -c does. [as the convention does]
     train
         Training data, for metrics that need it: a file of the same kind as the validation data.
+    request
+        Column of requests, such as impressions or sessions, in both tables; a user may have
+        several. [one list for each user]
+    weight
+        Column of the requests' weights, in the validation table.
+    average
+        Average requests, or the means of users.
     per_user
         Print the values of every user; as csv and json nothing else.
     """
@@ -347,7 +357,10 @@ def evaluate(
 
     gauges.split = Path(shown(validation)).absolute().name
     measuring.protocol()  # raises before files are read, which takes long
-    rankings, averaged = tables.lists(lists, convention_named(measuring.convention).ties)
+    if weight is not None and request is None:
+        raise InvalidDataError("--weight is of requests; name their column with --request")
+    keys = tables if request is None else replace(tables, user=request)
+    rankings, averaged = keys.lists(lists, convention_named(measuring.convention).ties)
     protocol = measuring.protocol(
         averaged=averaged,
         no_relevant=no_relevant,
@@ -357,8 +370,11 @@ def evaluate(
         make_folder(out)
     ev = evaluate_lists(
         rankings,
-        tables.gains(validation),
+        tables.gains(validation)
+        if request is None
+        else tables.requests(validation, request, weight),
         protocol,
+        average=average,
         train=tables.train(train or (validation if is_split(validation) else None)),
         candidates=tables.train(candidates, values=False),
         item_data=items.open(tables, lists),

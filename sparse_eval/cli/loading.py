@@ -467,6 +467,18 @@ class Tables:
             matrix = truth.to_csr() if isinstance(truth, Relevance) else truth
             return Relevance.from_csr(matrix, threshold=self.threshold)
 
+    def requests(self, path: Path, request: str, weight: str | None) -> Any:
+        """Return the validation data of `evaluate` by request."""
+        from ..inputs.requests import Requests
+
+        if not kind_of(path).is_table or self.threshold is not None:
+            raise InvalidDataError(
+                "--request needs a table of relevant items, without --threshold", argument="request"
+            )
+        gain = USUAL if self.gain is None else self.gain or None
+        with naming(path):
+            return Requests.from_frame(path, request=request, **self.ids, gain=gain, weight=weight)
+
     def train(self, path: Path | None, *, values: bool = True) -> Any:
         """Return the training data of `evaluate`, or without `values` the candidates."""
         from ..inputs.paths import open_side

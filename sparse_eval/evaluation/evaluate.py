@@ -7,11 +7,11 @@ own sources, in `parquet` and `spark`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from scipy.sparse import issparse, sparray, spmatrix
 
-from ..core.arguments import show_spelling
+from ..core.arguments import check_choice, show_spelling
 from ..errors import InvalidDataError
 from ..inputs.candidates import as_candidates
 from ..inputs.column_values import is_list
@@ -22,8 +22,10 @@ from ..inputs.labelled import LabelledMatrix, UserRows, check_part, labels_of
 from ..inputs.paths import PathKind, kind_of, open_lists, open_side, open_truth, read_truth
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
+from ..inputs.requests import Requests
 from ..inputs.tables import FrameLike, RankingsScan, RelevanceScan, engine_of, open_table
 from ..metrics.request import Request
+from ..results.weighted import evaluation_of_users
 from .array_source import Arrays
 from .execution import Execution, evaluate_source, is_spark
 from .mistakes import warn_of_mistakes
@@ -57,6 +59,8 @@ def evaluate(
     train: Relevance | SparseInput | PathLike | None = None,
     candidates: Any = None,
     item_data: ItemData | None = None,
+    average: Literal["request", "user"] = "request",
+    weights: Any = None,
     convention: str | None = None,
     keep: Keep = "values",
     memory: int | str | None = None,
@@ -73,9 +77,10 @@ def evaluate(
         table has a row for each recommended item (`Rankings.scan`), by default in columns ``user``,
         ``item`` and ``rank`` or ``score``. Frames of pandas, polars, Arrow and Spark are accepted;
         for paths see Notes.
-    validation : Relevance, sparse matrix, Interactions, Holdout, frame or path
-        A matrix of shape (n_users, n_items) holds gains, at least 0 (`Relevance.from_csr`); a
-        table (`Relevance.scan`) has columns ``user``, ``item`` and, optionally, ``gain``. If both
+    validation : Relevance, Requests, sparse matrix, Interactions, Holdout, frame or path
+        A matrix of shape (n_users, n_items) holds gains, at least 0 (`Relevance.from_csr`); a table
+        (`Relevance.scan`) has columns ``user``, ``item`` and, optionally, ``gain``. `Requests` have
+        several lists of a user, such as of sessions, matched by the id of the request. If both
         sides have ids (tables, `Interactions`, the parts of a `Holdout`, ``users=`` and
         ``items=``), they are matched by id. Otherwise row and column numbers are compared, and the
         smaller matrix is padded: an item outside of the other is not relevant but keeps its
@@ -97,6 +102,12 @@ def evaluate(
         counted.
     item_data : ItemData, optional
         Groups, vectors and propensities of items, for metrics that need them.
+    average : {"request", "user"}
+        With `Requests` as `validation`: whether every request counts the same, or every user with
+        the mean of their requests.
+    weights : mapping, Series, table or array, optional
+        The weight of each user, above 0: by user, or in the order of the rows of `validation`, or
+        of the users of `Requests`. Means are weighted, and their errors are robust.
     convention : str, optional
         Count as another library does: "trec_eval", "implicit", "ranx", …; see `Protocol`. Equal
         scores in paths, tables and mappings are ordered as by this library. `Rankings` are used
@@ -187,6 +198,13 @@ def evaluate(
     >>> se.evaluate(rankings, relevant, "ndcg@3", convention="rectools")["ndcg@3"]
     0.7039180890341347
     """
+    if isinstance(validation, Requests) or weights is not None:
+        options: dict[str, Any] = {
+            "candidates": candidates, "item_data": item_data, "convention": convention,
+            "keep": keep, "memory": memory, "client": client, "num_threads": num_threads,
+            "progress": progress,
+        }  # fmt: skip
+        return _weighted(predictions, validation, metrics, train, average, weights, options)
     if hasattr(type(validation), "validation"):  # a Holdout; frames of Spark have any attribute
         validation = getattr(validation, "validation")  # noqa: B009 - imported by nobody here
     if hasattr(type(train), "validation"):
@@ -221,6 +239,38 @@ def evaluate(
         evaluation = evaluate_source(request, execution, Arrays(request, execution, data))
     warn_of_mistakes(evaluation._part)
     return evaluation
+
+
+def _weighted(
+    predictions: Any,
+    validation: Any,
+    metrics: MetricsLike,
+    train: Any,
+    average: str,
+    weights: Any,
+    options: dict[str, Any],
+) -> Evaluation:
+    """Evaluate each request, or user, and average them with their weights, by user."""
+    check_choice("average", average, ["request", "user"])
+    if options["keep"] != "values":
+        raise InvalidDataError(
+            f"keep is {options['keep']!r}; requests and weights need the values of all rows and no "
+            "lists: keep='values'",
+            argument="keep",
+        )
+    requests = validation if isinstance(validation, Requests) else None
+    if requests is not None:
+        if train is not None:
+            raise InvalidDataError(
+                "train has what users have seen, and validation has requests; metrics that need "
+                "train are evaluated by user",
+                argument="train",
+            )
+        if options["candidates"] is None:
+            options["candidates"] = requests.candidates
+        validation, predictions = requests.relevance, requests.lists(predictions)
+    rows = evaluate(predictions, validation, metrics, train=train, **options)
+    return evaluation_of_users(rows, requests, weights, by_user=average == "user")
 
 
 def _made(side: Any, given: Any, make: Callable[[Any], Any]) -> Any:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
-from ..core.arguments import show_spelling
+from scipy import sparse
+
+from ..core.arguments import check_choice, show_spelling
 from ..datasets.split.parts import split_arguments
-from ..errors import InvalidMetricError
+from ..errors import InvalidDataError, InvalidMetricError, UnsupportedModelError
 from ..evaluation.execution import Execution, evaluate_source
 from ..evaluation.mistakes import warn_of_mistakes
+from ..inputs.axes import Axis
 from ..inputs.candidates import as_candidates
 from ..inputs.item_data import item_inputs
+from ..inputs.labelled import LabelledMatrix
+from ..inputs.requests import Requests
 from ..metrics.request import Request
+from ..results import Evaluation
+from ..results.weighted import evaluation_of_users
+from .model import Factors
 from .model_source import open_source, rank_by_popularity
+from .opening import as_model
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -25,20 +35,21 @@ if TYPE_CHECKING:
     from ..evaluation.runners import ClientLike
     from ..inputs.item_data import ItemData
     from ..metrics.request import MetricsLike
-    from ..results import Evaluation
     from .opening import ModelLike
 
 
 @show_spelling
 def evaluate_model(
     model: ModelLike,
-    train: Holdout | TrainLike,
-    validation: TrainLike | MetricsLike | None = None,
+    train: Holdout | TrainLike | None,
+    validation: TrainLike | Requests | MetricsLike | None = None,
     metrics: MetricsLike | None = None,
     *,
     users: Iterable[Hashable] | ArrayLike | None = None,
     candidates: CandidatesLike | None = None,
     item_data: ItemData | None = None,
+    average: Literal["request", "user"] = "request",
+    weights: Any = None,
     convention: str | None = None,
     baselines: bool = False,
     keep: Keep = "values",
@@ -71,9 +82,11 @@ def evaluate_model(
         Data with ids are matched with the ids of the model (see Notes). For paths see `evaluate`.
         ``evaluate_model(model, holdout, metrics)`` uses both parts of a `Holdout`, or of a folder
         that `Holdout.save` wrote. The users of a split by users are folded in, as by `fold_in`.
-    validation : as `train`
-        The held-out gains. Without ids: of all items of `train` or the first ones, and of all its
-        users or the first ones.
+        None with `Requests`, whose users may be recommended what they have seen.
+    validation : as `train`, or Requests
+        The held-out gains. Of `Requests`, each has a ranking of its own, by the factors of its
+        user, among the items shown or all items. Without ids: of all items of `train` or the first
+        ones, and of all its users or the first ones.
     metrics : str, Metric, iterable of them, or Protocol
         Metrics without a cut-off (auc, mean_rank, percentile_rank, mrr, ndcg, …) use the exact
         ranks of the relevant items among all unseen ones. All models except neighbour models of
@@ -91,7 +104,7 @@ def evaluate_model(
         pandas.Index of item ids, for all users. Or the result of `sample_negatives`. Not for
         neighbour models of implicit. Models of factors score no other pairs. Relevant items that
         are not candidates count as missed.
-    item_data, convention
+    item_data, average, weights, convention
         As in `evaluate`; groups and vectors without ids are in the order of the model's items.
     baselines : bool
         Also evaluate the popularity ranking: the items of most training users that the user has not
@@ -200,6 +213,24 @@ def evaluate_model(
     >>> shared["ndcg@10"] == ev["ndcg@10"]
     True
     """
+    if isinstance(validation, Requests) or weights is not None:
+        given: dict[str, Any] = {
+            "users": users, "candidates": candidates, "item_data": item_data, "keep": keep,
+            "convention": convention, "memory": memory, "client": client,
+            "num_threads": num_threads, "progress": progress,
+        }  # fmt: skip
+        if baselines:
+            raise InvalidDataError(
+                "baselines are of users with one list each; evaluate se.baselines.popularity too",
+                argument="baselines",
+            )
+        check_choice("average", average, ["request", "user"])
+        requests = validation if isinstance(validation, Requests) else None
+        if requests is not None:
+            rows = _of_requests(model, train, requests, metrics, given)
+        else:
+            rows = evaluate_model(model, train, validation, metrics, **given)
+        return evaluation_of_users(rows, requests, weights, by_user=average == "user")
     train, validation, metrics = split_arguments(train, validation, metrics)
     inputs = {} if item_data is None else item_inputs(item_data)
     if candidates is not None:
@@ -213,6 +244,61 @@ def evaluate_model(
             "catalogue and not lists. Omit keep='lists', or use metrics with a cut-off"
         )
     return evaluate_request(request, model, train, validation, inputs, execution, users, baselines)
+
+
+def _of_requests(
+    model: ModelLike, train: Any, requests: Requests, metrics: Any, given: dict[str, Any]
+) -> Evaluation:
+    """Evaluate the ranking of each request, by the factors of its user."""
+    for name, value in {"train": train, "users": given["users"]}.items():
+        if value is not None:
+            raise InvalidDataError(
+                f"{name} is for users with one list each; pass {name}=None with Requests",
+                argument=name,
+            )
+    if metrics is None:
+        raise InvalidMetricError("no metrics are given; expected None, requests and metrics")
+    opened = as_model(model)
+    factors = opened.factors
+    if factors is None or not opened.exact:
+        raise UnsupportedModelError(
+            f"requests are ranked by the factors of users, which a {opened.name} does not have; "
+            "pass its lists to se.evaluate"
+        )
+    known = Axis.numbers(len(factors.user_factors))
+    if factors.user_ids is not None:
+        known = Axis.of(factors.user_ids, "user_ids")
+    elif not requests.users.is_integer:
+        raise InvalidDataError(
+            "the model has no ids of users, and the requests have; save it with se.save_model(model"
+            ", path, users=…, items=…), or train it on data with ids"
+        )
+    places = known.locate(requests.users.tolist())[requests.user_codes]
+    names = requests.relevance.users
+    names = Axis.numbers(len(requests)) if names is None else names
+    is_known = places >= 0
+    ids = factors.item_ids
+    view = Factors(
+        factors.user_factors[places[is_known]], factors.item_factors, names[is_known], ids
+    )
+    items = Axis.numbers(len(factors.item_factors)) if ids is None else Axis.of(ids, "item_ids")
+    labels = items if ids is not None or requests.relevance.items_index is not None else None
+    nothing = sparse.csr_matrix((len(names), len(items)))
+    seen = LabelledMatrix.of(nothing, names, labels)
+    side = {} if given["item_data"] is None else item_inputs(given["item_data"])
+    among = requests.candidates if given["candidates"] is None else given["candidates"]
+    if among is not None:
+        side["candidates"] = replace(as_candidates(among), users=names)
+    parsed = Request.parse_ranked(metrics, side.keys() - {"train"}, given["convention"])
+    execution = Execution(*(given[name] for name in (
+        "keep", "memory", "client", "num_threads", "progress",
+    )))  # fmt: skip
+    relevance = replace(requests.relevance, users=names)
+    source = open_source(parsed, execution, view, seen, relevance, side)
+    rows = evaluate_source(parsed, execution, source)
+    part = replace(rows._part.computed(), seen=None)
+    warn_of_mistakes(part)
+    return Evaluation(part)
 
 
 def evaluate_request(

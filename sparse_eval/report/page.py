@@ -23,6 +23,7 @@ from ..core.threads import thread_lock
 from ..errors import MissingExtraError, OutputError
 from ..inputs.candidates import WARNING
 from ..metrics import REGISTRY
+from ..results.clusters import linear_in
 from ..results.comparison import compare
 from ..results.decisions import add_verdicts, parse_margins
 from ..results.differences import correct
@@ -281,7 +282,7 @@ def _ranked(shown: Mapping[str, Evaluation], main: str) -> list[str]:
         users = shared_users({name: ev._part for name, ev in shown.items()})
         if any(users.left_out.values()):
             for (name, ev), rows in zip(shown.items(), users.rows, strict=True):
-                means[name] = _moments(ev.values(main)[rows]).mean
+                means[name] = _moments(linear_in(main, ev._part, rows)).mean
     defined = [name for name, mean in means.items() if mean == mean]
     return sorted(defined, key=means.__getitem__, reverse=traits.higher_is_better)
 
@@ -324,13 +325,13 @@ def _segments(
     if others:
         table, notes = segment_differences(shown, main, by, **options)
         return records(table), notes
-    values = ev.values(main)[ev._values.counted]
+    of_users = np.flatnonzero(ev._values.counted)
     ends = ev.request.range_of(ev.keys().index(main))
     columns = segmentations(by, ev._values.evaluated_users)
     rows = []
     for column in columns:
         for code, name in enumerate(column.names):
-            moments = _moments(values[column.codes == code])
+            moments = _moments(linear_in(main, ev._part, of_users[column.codes == code]))
             low, high, kind = interval_of_moments(moments, LEVEL).within(moments.mean, ends)
             found = {"mean": moments.mean, "ci_low": low, "ci_high": high}
             row = {"by": column.title, "segment": name, "n_users": moments.n, "interval": kind}

@@ -16,6 +16,7 @@ from ..core.formatting import MOST_ROWS, as_html, latex, number, numbers, record
 from ..core.messages import printable
 from ..core.progress import progress_bar
 from ..errors import InvalidDataError
+from .clusters import linear_pair, values_in
 from .decisions import add_verdicts, decide, parse_margins, users_needed
 from .differences import (
     ALIASES,
@@ -603,8 +604,10 @@ def compare(
             bar.update()
             pair = (parts[i], parts[j])
             if parts[i].traits_of(metric).per_user:
-                a, b = (parts[m].values_of(metric)[members[m]] for m in (i, j))
-                numbers = compare_values(a, b, test, level)
+                one, other = ((parts[m], members[m]) for m in (i, j))
+                a, b = linear_pair(metric, one, other)
+                gains = values_in(metric, *one) - values_in(metric, *other)
+                numbers = compare_values(a, b, test, level, gains)
                 distance: Callable[[float], Distance] = partial(values_distance, a, b)
             else:
                 numbers = compare_replicates(pair, metric, level, n_users, are_all)

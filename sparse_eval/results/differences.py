@@ -34,8 +34,14 @@ def detectable_standard_errors(level: float, freedom: float) -> float:
     return float(stdtrit(freedom, [0.5 + level / 2, POWER]).sum())
 
 
-def compare_values(a: Floats, b: Floats, test: str, level: float) -> dict[str, float | str]:
-    """Compare the values of users with a value in both."""
+def compare_values(
+    a: Floats, b: Floats, test: str, level: float, gains: Floats | None = None
+) -> dict[str, float | str]:
+    """Compare the values of users with a value in both.
+
+    For weighted means, `a` and `b` are as from `linear_pair`, and `gains` are the differences of
+    the users' own values.
+    """
     defined = ~(np.isnan(a) | np.isnan(b))
     a, b = a[defined], b[defined]
     n = len(a)
@@ -50,7 +56,8 @@ def compare_values(a: Floats, b: Floats, test: str, level: float) -> dict[str, f
     if n > 1:
         detectable = detectable_standard_errors(level, n - 1) * std / math.sqrt(n)
     means = {f"mean_{side}": float(x.mean()) if n else math.nan for side, x in (("a", a), ("b", b))}
-    return means | _columns(mean, interval, level, p, favours, n, difference, std, detectable)
+    gains = difference if gains is None else gains[defined]
+    return means | _columns(mean, interval, level, p, favours, n, gains, std, detectable)
 
 
 def compare_replicates(

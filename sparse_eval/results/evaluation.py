@@ -217,6 +217,26 @@ class Evaluation:
         # A copy, which pandas takes by itself from version 3 on.
         return pd.DataFrame(self._values.columns.T, index=index, columns=names, copy=True)
 
+    @property
+    def per_request(self) -> pd.DataFrame:
+        """One row for each request (index ``user``, ``request``), if users have several.
+
+        One column for each metric that has a value for each request; NaN for a request that is left
+        out. ``weight`` comes last.
+        """
+        import pandas as pd
+
+        found = self._part.requests
+        if found is None:
+            raise InvalidDataError(
+                "each user has one list; pass Requests as validation to evaluate several of a user"
+            )
+        index = pd.MultiIndex.from_arrays([found.users, found.requests], names=["user", "request"])
+        traits = zip(self.keys(), self.request.traits, strict=True)
+        names = [name for name, one in traits if one.per_user]
+        frame = pd.DataFrame(found.columns.T, index=index, columns=names, copy=True)
+        return frame.assign(weight=found.weights)
+
     def values(self, name: str | Metric) -> Floats:
         """Return one metric of every user.
 
@@ -740,6 +760,11 @@ class Evaluation:
 
     def _lists(self, what: str) -> Measured:
         """Return the block of all users, or raise if its lists were not kept."""
+        if self._part.is_weighted:
+            raise InvalidDataError(
+                f"{what} needs the lists, which evaluations of requests or with weights do not "
+                "keep. For segments of users, use compare(by=)"
+            )
         if self._block is None:
             raise InvalidDataError(
                 f"{what} needs the lists, but this evaluation did not keep them. Evaluate matrices "

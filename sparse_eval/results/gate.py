@@ -13,6 +13,7 @@ import numpy as np
 
 from ..core.formatting import as_html, numbers, records, text_table
 from ..errors import InvalidDataError
+from .clusters import linear_in, linear_pair, values_in
 from .decisions import Margin, users_needed
 from .differences import POWER, replicates_distance, values_distance
 from .distribution import activity_of, exceed
@@ -477,9 +478,15 @@ class Judge:
         traits = a.traits_of(metric)
         is_wide = traits.per_user
         distance: Callable[[float], Distance]
+        losses, defined = np.zeros(0), np.zeros(0, bool)
         if is_wide:
-            of_a = a.values_of(metric)[rows[0]]
-            of_b = np.zeros(len(of_a)) if b is None else b.values_of(metric)[rows[1]]
+            if b is None:
+                of_a = linear_in(metric, a, rows[0])
+                of_b = np.zeros(len(of_a))
+            else:
+                pair = (a, rows[0]), (b, rows[1])
+                of_a, of_b = linear_pair(metric, *pair)
+                losses = values_in(metric, *pair[1]) - values_in(metric, *pair[0])
             defined = ~(np.isnan(of_a) | np.isnan(of_b))
             of_a, of_b = of_a[defined], of_b[defined]
             n_users = len(of_a)
@@ -506,7 +513,7 @@ class Judge:
         if too_few:
             found = _UNKNOWN
         elif rule.more_than is not None:
-            loses = exceed(sign * (of_b - of_a), rule.more_than).astype(np.float64)
+            loses = exceed(sign * losses[defined], rule.more_than).astype(np.float64)
             share, error, freedom = values_distance(loses, np.zeros(len(loses)), 1.0)
             found = rule.size - share, error, freedom
         elif b is None:

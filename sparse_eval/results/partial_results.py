@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ..metrics.plan import Plan
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request, Traits
+    from .clusters import RequestValues
     from .intervals import Interval
 
 Counts = TypeVar("Counts", Retrieval, SeenCounts, CandidateCounts)
@@ -105,7 +106,10 @@ class Part:
     has_hits : bool
         Whether a list has a relevant item, as far as the cut-offs reach.
     saved : dict of int to SavedNumber
-        The numbers about all users of a saved evaluation, by the position of the metric.
+        Numbers that are not computed again, by the position of the metric: about all users of a
+        saved evaluation, and weighted means.
+    requests : RequestValues or None
+        The values of requests, if users have several.
     """
 
     request: Request
@@ -125,11 +129,17 @@ class Part:
     values: UserValues | None = None
     has_hits: bool = True
     saved: Mapping[int, SavedNumber] = field(default_factory=dict)
+    requests: RequestValues | None = None
 
     @property
     def n_users(self) -> int:
         """The number of users, whether or not they count."""
         return self.span.n
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether users have several requests, or weights."""
+        return "average" in self.key
 
     @property
     def n_cold(self) -> int | None:
@@ -181,6 +191,16 @@ class Part:
 
     def values_of(self, name: str | Metric) -> Floats:
         """Return one metric of every user, see `Evaluation.values`."""
+        column: Floats = self.per_user.columns[self._number_of(name)]
+        column.flags.writeable = False
+        return column
+
+    def weights_of(self, name: str | Metric) -> Floats | None:
+        """Return the weight of every user in the mean of a metric; None if all count the same."""
+        return self.per_user.weights_of(self._number_of(name))
+
+    def _number_of(self, name: str | Metric) -> int:
+        """Return the position of a metric among those that have a value for each user."""
         row, traits = self.row_of(name), self.request.traits
         shown = self.request.names[row]
         if not traits[row].per_user:
@@ -188,9 +208,7 @@ class Part:
                 f"{shown} is one number for all users together; read it as ev[{shown!r}]",
                 metric=self.request.metrics[row],
             )
-        column: Floats = self.per_user.columns[sum(one.per_user for one in traits[:row])]
-        column.flags.writeable = False
-        return column
+        return sum(one.per_user for one in traits[:row])
 
     # The numbers of a metric.
 
@@ -204,15 +222,17 @@ class Part:
 
     def value(self, row: int) -> float:
         """Return the mean, or the one number about all users."""
-        if self.request.traits[row].per_user:
-            return self.sums(row).mean
-        return self.saved[row].value if row in self.saved else self.overall(row)
+        if row in self.saved:
+            return self.saved[row].value
+        return self.sums(row).mean if self.request.traits[row].per_user else self.overall(row)
 
     def count(self, row: int) -> int:
         """Return the number of users in the mean."""
+        if row in self.saved:
+            return self.saved[row].n_users
         if self.request.traits[row].per_user:
             return self.sums(row).n
-        return self.saved[row].n_users if row in self.saved else int(self.group_sizes(row).sum())
+        return int(self.group_sizes(row).sum())
 
     def std(self, row: int) -> float:
         """Return the standard deviation of the users' values, with n − 1; NaN without any."""
@@ -279,6 +299,10 @@ class Part:
 
     def merge(self, other: Part) -> Part:
         """Return the sums over the users of both, which must be different users."""
+        if self.is_weighted or other.is_weighted:
+            raise InvalidDataError(
+                "evaluations of requests or with weights cannot be merged; evaluate them as one"
+            )
         _check_alike(self.key, other.key)
         one, two = self.first_ranks, other.first_ranks
         return Part(

@@ -13,7 +13,8 @@ text or whole numbers; one for each metric that has values for each user, null i
 out; ``evaluated``; ``listed``, whether they have a list; ``relevant``, the number of relevant
 items; ``fingerprint``, a hash of them; and ``seen``, the number of training items, if known.
 ``baselines.parquet`` has the same of baselines, whose names are in its first column,
-``evaluation``.
+``evaluation``. Weights of users follow, one for each metric, if they differ.
+``per_request.parquet`` has the values of requests.
 
 ``metrics.parquet`` has one row for each metric of the evaluation (``evaluation`` is "") and of each
 baseline (its name): ``value``; ``n_users`` in it; ``random`` and ``random_se``; ``replicates`` of
@@ -47,6 +48,7 @@ from ..inputs.input_files import in_arrow
 from ..metrics import Metric, convention_named
 from ..metrics.random_baseline import Expectation
 from ..metrics.request import Request, Traits
+from .clusters import RequestValues
 from .counts import CandidateCounts, ListSums, Retrieval, SeenCounts, Span
 from .partial_results import Part, SavedNumber
 from .record import SCHEMA, check_about, make_record, to_dict
@@ -67,7 +69,7 @@ if TYPE_CHECKING:
 #: The files of a saved evaluation.
 SUMMARY = "summary.json"
 PER_USER, METRICS, LISTS = "per_user.parquet", "metrics.parquet", "lists.parquet"
-BASELINES = "baselines.parquet"
+BASELINES, REQUESTS = "baselines.parquet", "per_request.parquet"
 
 #: The attributes of a part that are in the JSON. Tuples are lists there, without their names.
 _FACTS = ("key", "n_counted", "n_without_list", "span", "retrieval", "seen", "candidates")
@@ -156,6 +158,8 @@ def savable_of(
         tables[LISTS] = pa.Table.from_pylist(lists)
     if values is not None:
         tables[PER_USER] = _tabulate_users(request, values)
+    if whole.requests is not None:
+        tables[REQUESTS] = _tabulate_requests(whole.requests)
     of_baselines = [
         _tabulate_users(request, part.values).add_column(0, "evaluation", [[name] * part.n_users])
         for name, part in parts.items()
@@ -208,6 +212,8 @@ def _tabulate_users(request: Request, values: UserValues) -> pa.Table:
         "fingerprint": values.fingerprints,
         **({} if values.n_seen is None else {"seen": values.n_seen}),
     }
+    if values.weights is not None:
+        columns |= {f"weight {number}": one for number, one in enumerate(values.weights, 1)}
     arrays = [values.user_ids, *values.columns, *columns.values()]
     metrics = [
         name for name, one in zip(request.names, request.traits, strict=True) if one.per_user
@@ -242,7 +248,12 @@ def save(folder: Path, savable: Savable, about: Mapping[str, Any] | None) -> str
         for name, data in files.items():
             temporary_for(name).write_bytes(data)
         temporary_for(SUMMARY).write_bytes(text.encode())
-    for name in {PER_USER, BASELINES, LISTS} - files.keys():  # of the evaluation that was there
+    for name in {
+        PER_USER,
+        BASELINES,
+        REQUESTS,
+        LISTS,
+    } - files.keys():  # of the evaluation that was there
         (folder / name).unlink(missing_ok=True)
     return str(content["digest"])
 
@@ -250,7 +261,7 @@ def save(folder: Path, savable: Savable, about: Mapping[str, Any] | None) -> str
 def remove_saved(folder: Path) -> None:
     """Remove a saved evaluation, the JSON first; the folder and other files in it are kept."""
     try:
-        for name in (SUMMARY, PER_USER, BASELINES, METRICS, LISTS):
+        for name in (SUMMARY, PER_USER, BASELINES, REQUESTS, METRICS, LISTS):
             (folder / name).unlink(missing_ok=True)
     except OSError as error:
         raise OutputError(f"{folder}: cannot be removed: {error.strerror or error}") from error
@@ -329,7 +340,8 @@ def load(path: Path) -> Saved:
         parts[name] = _part_of(request, facts, own, lists)
     if PER_USER in tables:
         values = _values_of(tables[PER_USER], request, content["has_labels"])
-        parts[""] = replace(parts[""], values=values)
+        requests = _requests_of(tables[REQUESTS]) if REQUESTS in tables else None
+        parts[""] = replace(parts[""], values=values, requests=requests)
     if BASELINES in tables:
         table = tables[BASELINES]
         names = table["evaluation"].to_numpy()
@@ -379,7 +391,7 @@ def _part_of(
     saved = {
         number: SavedNumber(row["value"], row["n_users"], _floats_of(row["replicates"]))
         for number, row in enumerate(rows)
-        if not request.traits[number].per_user
+        if not request.traits[number].per_user or facts["key"].get("weighted")
     }
     return Part(
         request,
@@ -422,7 +434,24 @@ def _lists_of(table: pa.Table, name: str) -> dict[ListKey, ListSums]:
 def _values_of(table: pa.Table, request: Request, has_labels: bool) -> UserValues:
     users, *arrays = (column.to_numpy() for column in table.columns)
     n_metrics = sum(traits.per_user for traits in request.traits)
-    evaluated, listed, relevant, fingerprints, *seen = arrays[n_metrics:]
+    evaluated, listed, relevant, fingerprints, *more = arrays[n_metrics:]
     columns = np.array(arrays[:n_metrics], np.float64).reshape(n_metrics, len(table))
     known = (evaluated, listed, relevant, fingerprints)
-    return UserValues(users, *known, columns, seen[0] if seen else None, has_labels)
+    seen = more.pop(0) if "seen" in table.column_names[n_metrics + 5 :] else None
+    weights = np.array(more, np.float64) if more else None
+    return UserValues(users, *known, columns, seen, has_labels, weights)
+
+
+def _tabulate_requests(requests: RequestValues) -> pa.Table:
+    import pyarrow as pa
+
+    known = {"user": requests.users, "request": requests.requests, "evaluated": requests.counted}
+    known |= {"weight": requests.weights}
+    names = [*known, *(f"metric {number}" for number in range(1, len(requests.columns) + 1))]
+    arrays = [*known.values(), *requests.columns]
+    return pa.Table.from_arrays([pa.array(array, from_pandas=True) for array in arrays], names)
+
+
+def _requests_of(table: pa.Table) -> RequestValues:
+    users, requests, counted, weights, *columns = (one.to_numpy() for one in table.columns)
+    return RequestValues(requests, users, np.array(columns, np.float64), weights, counted)

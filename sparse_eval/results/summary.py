@@ -7,6 +7,8 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..core.formatting import latex, number, numbers, text_table
 from ..metrics.random_baseline import UNKNOWN, RandomSums
 from .intervals import FEWEST_EFFECTIVE, LEVEL
@@ -129,7 +131,11 @@ def _who(part: Part) -> str:
     convention = part.request.convention.name
     n_users, n_skipped, n_cold = part.n_counted, part.n_users - part.n_counted, part.n_cold
     why = "nothing relevant" if convention == "standard" else f"as {convention} does"
-    texts = [f"means over {n_users:,} user{'' if n_users == 1 else 's'}"]
+    people = f"{n_users:,} user{'' if n_users == 1 else 's'}"
+    texts = [f"means over {people}"]
+    if part.requests is not None:
+        of = "means of users over" if part.key["average"] == "user" else "means over"
+        texts = [f"{of} {np.count_nonzero(part.requests.counted):,} requests of {people}"]
     texts.append(f"{n_skipped:,} left out" + (f" ({why})" if n_skipped else ""))
     if n_cold is not None:
         texts.append(f"{n_cold:,} cold" + (" (not in train)" if n_cold else ""))

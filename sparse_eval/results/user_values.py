@@ -41,6 +41,9 @@ class UserValues:
         Number of training items, of saved evaluations if it is known.
     labelled : bool or None
         Whether the users have labels; None if they do unless they are numbers from 0 on.
+    weights : ndarray of float64, shape (n_metrics, n_users), or None
+        The weight of each user in the mean of each of `columns`; None if all count the same. A user
+        of several requests has the sum of their weights.
     """
 
     user_ids: AnyArray
@@ -51,6 +54,11 @@ class UserValues:
     columns: Floats
     n_seen: Integers | None = None
     labelled: bool | None = None
+    weights: Floats | None = None
+
+    def weights_of(self, number: int) -> Floats | None:
+        """Return the weights of the users for one of `columns`."""
+        return None if self.weights is None else self.weights[number]
 
     @cached_property
     def labels(self) -> Axis | None:

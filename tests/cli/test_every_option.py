@@ -53,6 +53,7 @@ VALUES = {
     "--at": "2019-11-20",
     "tune --at": "--test-at 2019-12-01 / 2019-11-20",
     "--b": "--model bm25 / 0.1",
+    "--average": "--request visit / user",
     "--before": "2019-12-03",
     "--by": "d/plans.csv",
     "--candidates": "d/a/some.csv",
@@ -123,6 +124,7 @@ VALUES = {
     "--rank": "place",
     "--reference": "d/results/good",
     "--regularization": "9",
+    "--request": "visit",
     "--safe-csv": "--format csv /",
     "evaluate --safe-csv": "--per-user --format csv /",
     "score --safe-csv": "d/other.npz --format csv /",
@@ -148,6 +150,7 @@ VALUES = {
     "--validation": "d/b/clicks.csv",
     "train --validation": "--patience 1 / d/b/clicks.csv",
     "--value": "spent",
+    "--weight": "--request visit / heavy",
     "--without-list": "exclude",
 }
 
@@ -235,8 +238,15 @@ def data(tmp_path_factory):
     truth = pd.DataFrame({"user": [*"aabcd"], "item": [*"yzxxy"], "gain": [1, 3, 2, 0, 1],
                           "worth": [2, 1, 1, 1, 1]})  # fmt: skip
     turned = {"user": [*"bbbaaac"], "item": [*"zyxxyzy"]}
-    recs.assign(guest=turned["user"], page=turned["item"]).to_csv(folder / "recs.csv")
-    truth.assign(guest=truth["user"], page=truth["item"]).to_csv(folder / "truth.csv")
+    # One visit of each user, but two of b; a visit of b and c weighs more.
+    visits = {"a": "a1", "b": "b1", "c": "c1", "d": "d1"}
+    truth = pd.concat([truth, truth[truth["user"] == "b"].assign(item="x")])
+    truth["visit"] = [*truth["user"].map(visits)[:-1], "b2"]
+    recs.assign(guest=turned["user"], page=turned["item"], visit=recs["user"].map(visits)).to_csv(
+        folder / "recs.csv"
+    )
+    heavy = truth["visit"].isin(["b1", "c1"]) + 1
+    truth.assign(guest=truth["user"], page=truth["item"], heavy=heavy).to_csv(folder / "truth.csv")
     items = pd.DataFrame({"item": [*"xyz"]})
     items.assign(group=[0, 1, 0]).to_csv(folder / "groups.csv", index=False)
     items.assign(a=[1, 0, 1], b=[0, 1, 1]).to_csv(folder / "vectors.csv", index=False)

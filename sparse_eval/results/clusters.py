@@ -1,0 +1,216 @@
+"""Means over the requests of users, with errors that respect that requests of one user are alike.
+
+A request has a value x and a weight w. With W, the sum of w over a user's requests, and S, that of
+w·x, the mean over requests is m = ΣS / ΣW. Its standard error, linearized, and robust against any
+correlation of the requests of one user (CR1 of cluster-robust regression on a constant), is that of
+the mean of one value for each of the G users:
+
+    v = m + (S − m·W) · G / ΣW
+
+These have the mean m, and Student's t with G − 1 degrees of freedom gives the interval. The values
+v of two models are paired by user: the mean of their differences is the difference of the models,
+with the linearized error of a difference. So every test and interval of means of users takes v in
+place of a user's value. If all users have the same W, v is the user's mean.
+
+References
+----------
+.. [1] S.-Y. Liang and S. L. Zeger, "Longitudinal data analysis using generalized linear models",
+   Biometrika 73(1), 1986, pp. 13-22. doi:10.1093/biomet/73.1.13
+.. [2] W. G. Cochran, "Sampling Techniques", 3rd edition, Wiley, 1977, chapter 6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.exact_sums import Moments
+from ..core.hashing import hash_labels, splitmix64
+from .counts import Span
+from .intervals import FEWEST_FOR_T
+from .partial_results import SavedNumber
+from .user_values import UserValues
+
+if TYPE_CHECKING:
+    from ..core.types import AnyArray, Booleans, Floats, Integers
+    from ..inputs.axes import Axis
+    from .partial_results import Part
+
+
+@dataclass(frozen=True, eq=False)
+class RequestValues:
+    """The values of requests.
+
+    Attributes
+    ----------
+    requests, users : ndarray
+        The labels of the requests, and of the user of each.
+    columns : ndarray of float64, shape (n_metrics, n_requests)
+        The metrics that have a value for each, NaN for a request that is left out.
+    weights : ndarray of float64
+    counted : ndarray of bool
+        Whether the request counts in the means.
+    """
+
+    requests: AnyArray
+    users: AnyArray
+    columns: Floats
+    weights: Floats
+    counted: Booleans
+
+
+def linear(values: Floats, weights: Floats | None) -> Floats:
+    """Return values whose mean and standard error are those of a weighted mean of the users'.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n_users,)
+        The mean of each user's requests, NaN for users who are left out.
+    weights : ndarray of float64, shape (n_users,), or None
+        W of each user; None if all count the same, which returns the values.
+    """
+    if weights is None:
+        return values
+    found = np.full(len(values), np.nan)
+    defined = np.flatnonzero(~np.isnan(values))
+    if len(defined):
+        x, w = values[defined], weights[defined]
+        total = w.sum()
+        mean = (w * x).sum() / total
+        found[defined] = mean + (x - mean) * w * (len(defined) / total)
+    return found
+
+
+def values_in(metric: str, part: Part, rows: Integers) -> Floats:
+    """Return the values of some rows of users: the mean of each user's requests."""
+    return part.values_of(metric)[rows]
+
+
+def linear_in(metric: str, part: Part, rows: Integers) -> Floats:
+    """Return `linear` of the values of some rows of users."""
+    weights = part.weights_of(metric)
+    return linear(values_in(metric, part, rows), None if weights is None else weights[rows])
+
+
+def linear_pair(
+    metric: str, one: tuple[Part, Integers], other: tuple[Part, Integers]
+) -> list[Floats]:
+    """Return values to compare of some rows of users in two parts, NaN unless both have one.
+
+    Without weights these are the values of the users.
+    """
+    values = [values_in(metric, *one), values_in(metric, *other)]
+    weights = [part.weights_of(metric) for part, _ in (one, other)]
+    if weights[0] is None and weights[1] is None:
+        return values
+    defined = ~(np.isnan(values[0]) | np.isnan(values[1]))
+    return [
+        linear(np.where(defined, column, np.nan), None if weight is None else weight[rows])
+        for column, weight, (_, rows) in zip(values, weights, (one, other), strict=True)
+    ]
+
+
+def of_users(
+    part: Part,
+    users: Axis,
+    codes: Integers,
+    weights: Floats | None = None,
+    *,
+    by_user: bool = False,
+    has_requests: bool = True,
+) -> Part:
+    """Return the results of users, made of the results of their requests.
+
+    Parameters
+    ----------
+    part : Part
+        With the values of requests, in the order of `codes`.
+    users : Axis
+        The labels of the users.
+    codes : ndarray of int64
+        The user of each request.
+    weights : ndarray of float64, optional
+        Of each request.
+    by_user : bool
+        Average the means of users, instead of all requests.
+    has_requests : bool
+        Whether rows are requests, and not users with weights.
+    """
+    values = part.per_user
+    weights = np.ones(len(codes)) if weights is None else weights
+    order = np.argsort(codes, kind="stable")
+    present, starts = np.unique(codes[order], return_index=True)
+
+    def summed(rows: AnyArray) -> AnyArray:
+        sums: AnyArray = np.add.reduceat(rows[..., order], starts, axis=-1)
+        return sums
+
+    columns = values.columns
+    defined = ~np.isnan(columns)
+    total = summed(np.where(defined, weights, 0.0))
+    with np.errstate(invalid="ignore"):
+        means = summed(np.where(defined, columns * weights, 0.0)) / total
+    # One request of weight w has the mean x·w / w, which may differ from x in the last bit.
+    single = np.flatnonzero(np.diff(np.append(starts, len(codes))) == 1)
+    means[:, single] = columns[:, order[starts[single]]]
+    counted = summed(values.counted.astype(np.int64)) > 0
+    labels = users[present]
+    is_even = (by_user and has_requests) or (total[:, counted] == total[:, counted][:, :1]).all()
+    of_all = UserValues(
+        labels.to_numpy(),
+        counted,
+        summed(values.has_list.astype(np.int64)) > 0,
+        summed(values.n_relevant),
+        _fingerprints(values, weights, summed),
+        means,
+        None if values.n_seen is None else values.n_seen[order[starts]],
+        True,
+        None if is_even else total,
+    )
+    moments, samples, saved = [], [], {}
+    number = 0
+    for row, traits in enumerate(part.request.traits):
+        found = np.zeros(0)
+        if traits.per_user:
+            found = linear(means[number], of_all.weights_of(number))
+            found = found[counted & ~np.isnan(found)]
+            if of_all.weights is not None:
+                rows = defined[number]
+                sums = (columns[number, rows] * weights[rows], weights[rows])
+                above, below = (Moments.of(one, squares=False).sum for one in sums)
+                mean = above / below if below else np.nan
+                saved[row] = SavedNumber(mean, len(found), None)
+            number += 1
+        else:  # without an interval, since the groups of its jackknife are not of users
+            saved[row] = SavedNumber(part.value(row), part.count(row), np.zeros(0))
+        moments.append(Moments.of(found))
+        samples.append(found if len(found) < FEWEST_FOR_T else None)
+    ids = of_all.user_ids
+    ends = (ids.min(), ids.max()) if ids.dtype.kind in "iu" else (min(ids), max(ids))
+    first, last = (int(end) if ids.dtype.kind in "iu" else end for end in ends)
+    span = Span(first, last, len(ids), int(hash_labels(ids).sum(dtype=np.uint64)))
+    of_rows = users.take(codes).to_numpy()
+    requests = RequestValues(values.user_ids, of_rows, columns, weights, values.counted)
+    return replace(
+        part.computed(),
+        key=part.key | {"average": "user" if by_user else "request", "weighted": not is_even},
+        span=span,
+        n_counted=int(counted.sum()),
+        moments=tuple(moments),
+        samples=tuple(samples),
+        ratios={},
+        lists={},
+        values=of_all,
+        saved=saved,
+        random=None,
+        requests=requests if has_requests else None,
+    )
+
+
+def _fingerprints(values: UserValues, weights: Floats, summed: Any) -> AnyArray:
+    """Return a hash of each user's requests, their relevant items and weights, in any order."""
+    of_rows = values.fingerprints ^ splitmix64(weights.view(np.uint64))
+    found: AnyArray = summed(splitmix64(of_rows ^ hash_labels(values.user_ids)))
+    return found
