@@ -368,7 +368,7 @@ def test_faults_of_models():
     requests = se.Requests.from_frame(impressions(N_USERS), request="imp")
     model = se.factor_model(*SIDES, **IDS)
     for wrong in ({"train": csr_matrix((1, 1))}, {"users": ["u1"]}, {"baselines": True}):
-        with raises(InvalidDataError, argument=[*wrong][0]):
+        with raises(InvalidDataError, argument=next(iter(wrong))):
             train = wrong.pop("train", None)
             se.evaluate_model(model, train, requests, "mrr", **wrong)
     with raises(InvalidDataError):
