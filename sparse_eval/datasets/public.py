@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
+from ..core.arguments import check_choice
 from ..core.atomic_files import as_input
 from ..errors import InvalidFileError
 from ..inputs.column_values import UNDATED, bad_row
 from ..inputs.encoded_rows import encode_texts
 from ..inputs.formats import CsvOptions
 from ..inputs.input_files import check_lines, naming, read_lines, shorten
+from ..inputs.requests import Requests
 from ..inputs.tables import open_table, read_whole
 from .interactions import Interactions, read_interactions
 
@@ -124,7 +127,27 @@ MIND_FILE = "behaviors.tsv"
 _MIND_FIELDS = ("impression id", "user", "time", "history", "impressions")
 
 
-def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "error") -> Interactions:
+@overload
+def load_mind(
+    path: PathLike,
+    *,
+    history: bool = ...,
+    by: Literal["user"] = ...,
+    on_bad_lines: str = ...,
+) -> Interactions: ...
+
+
+@overload
+def load_mind(path: PathLike, *, by: Literal["request"], on_bad_lines: str = ...) -> Requests: ...
+
+
+def load_mind(
+    path: PathLike,
+    *,
+    history: bool = True,
+    by: Literal["user", "request"] = "user",
+    on_bad_lines: str = "error",
+) -> Interactions | Requests:
     r"""Read MIND's ``behaviors.tsv``.
 
     A line is an impression: its id, the user, the time, the news that the user read before (the
@@ -139,12 +162,15 @@ def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "erro
         Whether to include the histories. A history is repeated on each line of its user; each news
         item in it counts once per user, with value 1. It is undated (`datasets.UNDATED`): the file
         only implies that it was read before the first impression. Every split by time trains on it.
+    by : {"user", "request"}
+        "request" returns `Requests`: the impressions, each with the news shown and clicked, without
+        histories, to be ranked or evaluated one by one.
     on_bad_lines : {"error", "skip"}
         As in `load`.
 
     Returns
     -------
-    Interactions
+    Interactions or Requests
         Value 1 for a click, an explicit 0 for shown and not clicked, 1 for a history item. The
         impressions come first, in the order of the file, then the histories. Timestamps are unix
         seconds (``time_unit="s"``); the file's times are assumed to be UTC.
@@ -155,7 +181,7 @@ def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "erro
         If the file cannot be read or a line is malformed. All lines of MIND's test set are
         malformed, because its impressions have no ``-1`` and ``-0``.
     InvalidDataError
-        If `on_bad_lines` is neither.
+        If an option is unknown, or an impression is there twice in `Requests`.
 
     See Also
     --------
@@ -182,10 +208,15 @@ def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "erro
     0   U1  N20    1.0           1573463158
     1   U1  N10    0.0           1573463158
     2   U1  N30    1.0 -9223372036854775808
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "behaviors.tsv").write_text(line)
+    ...     load_mind(folder, by="request")
+    <Requests: 1 requests of 1 users, 2 items, with the items shown>
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    check_choice("by", by, ["user", "request"])
     path = as_input(path)
     path = path / MIND_FILE if path.is_dir() else path
     options = CsvOptions(header=False, quoted=False, on_bad_lines=on_bad_lines)
@@ -217,6 +248,18 @@ def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "erro
             )
     clicked = np.asarray(pc.ends_with(codes.dictionary, "1"))[codes.indices.to_numpy()]
     news = pc.utf8_slice_codeunits(codes.dictionary, 0, -2).take(codes.indices)
+    if by == "request":
+        shown_items = news.dictionary_encode()
+        numbers, labels = encode_texts(shown_items.dictionary)
+        bounds = np.searchsorted(token_rows, np.arange(len(user) + 1))
+        items = numbers[shown_items.indices.to_numpy()]
+        shape = (len(user), len(labels))
+        matrix = csr_matrix((clicked.astype(np.float64), items, bounds), shape=shape)
+        ids = rows[_MIND_FIELDS[0]].cast(pa.large_string())
+        with naming(path):
+            return Requests.from_csr(
+                matrix, user.to_pylist(), requests=ids.to_pylist(), items=labels
+            )
     # Every line of a user repeats the same history; splitting it once is enough.
     users = user.dictionary_encode()
     pairs = pa.table({"user": users.indices, "past": past, "row": np.arange(len(past))})

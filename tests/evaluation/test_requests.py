@@ -15,7 +15,12 @@ from scipy import stats
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
-from sparse_eval.errors import InvalidDataError, InvalidMetricError, UnsupportedModelError
+from sparse_eval.errors import (
+    InvalidDataError,
+    InvalidFileError,
+    InvalidMetricError,
+    UnsupportedModelError,
+)
 
 METRICS = "mrr@10,recall@10,hit_rate@1"
 #: Numbers of requests that users have, and a seed.
@@ -403,3 +408,31 @@ def test_intervals_cover_means_of_alike_requests(weighted):
             held[name] += row["ci_low"] <= 0.5 <= row["ci_high"]
     assert 0.92 <= held["users"] / times <= 0.975
     assert held["rows"] / times < 0.8
+
+
+MIND = """\
+1\tU1\t11/11/2019 9:05:58 AM\tN30\tN20-1 N10-0 N11-0
+2\tU2\t11/11/2019 9:06:58 AM\t\tN10-0 N20-1
+3\tU1\t11/12/2019 9:05:58 AM\tN30 N20\tN11-1 N12-1 N10-0
+"""
+
+
+def test_impressions_of_mind(tmp_path):
+    (tmp_path / "behaviors.tsv").write_text(MIND)
+    requests = se.datasets.load_mind(tmp_path, by="request")
+    assert repr(requests) == "<Requests: 3 requests of 2 users, 4 items, with the items shown>"
+    gains = requests.relevance.to_csr()
+    assert gains.csr.nnz == 8
+    of_items = dict(zip(gains.items, gains.csr.toarray().sum(axis=0), strict=True))
+    assert of_items == {"N10": 0, "N11": 1, "N12": 1, "N20": 2}
+    ranked = {"N20": 4.0, "N11": 3.0, "N10": 2.0, "N12": 1.0}
+    factors = np.ones((2, 1)), np.array([*ranked.values()])[:, None]
+    model = se.factor_model(*factors, users=["U1", "U2"], items=list(ranked))
+    ev = se.evaluate_model(model, None, requests, "auc,mrr")
+    assert ev.per_request["auc"].droplevel("user").to_dict() == {"1": 1, "2": 1, "3": 0.5}
+    assert ev.per_user["auc"].to_dict() == {"U1": 0.75, "U2": 1}
+    with raises(InvalidDataError, argument="by"):
+        se.datasets.load_mind(tmp_path, by="session")
+    (tmp_path / "behaviors.tsv").write_text(MIND + MIND)
+    with raises(InvalidFileError):
+        se.datasets.load_mind(tmp_path, by="request")
