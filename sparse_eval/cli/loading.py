@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.hashing import digest_file
 from ..errors import InvalidDataError, InvalidFileError, shown
-from ..inputs.columns import USUAL, TableColumns, Usual, describe_columns
+from ..inputs.columns import USUAL, TableColumns, Usual, describe_columns, request_column
 from ..inputs.input_files import find_files, is_uri, naming
 from ..inputs.paths import PathKind, kind_of
 from ..inputs.rankings import Ties
@@ -503,6 +503,8 @@ def _chosen(scan: RankingsScan | RelevanceScan, path: Path) -> TableColumns:
     chosen = scan.choose(open_table(path))
     if notes := describe_columns(chosen.recognized, chosen.ignored):
         note(f"{shown(path)}: {', '.join(notes)}")
+    if (column := request_column(chosen.ignored)) is not None:
+        note(f"{shown(path)}: --request {shown(str(column))} evaluates each {column} by itself")
     return chosen
 
 

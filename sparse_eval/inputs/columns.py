@@ -60,6 +60,10 @@ _NO_VALUE = re.compile(
 )
 
 
+#: Columns that may have the ids of requests, which are never guessed.
+_REQUEST = re.compile("(session|impression|imp|query|order|basket|visit|request)(id)?")
+
+
 @dataclass(frozen=True, slots=True)
 class TableColumns:
     """The column of each role.
@@ -110,6 +114,11 @@ class TableColumns:
                 f"({role}=None)",
                 GuessWarning,
             )
+
+
+def request_column(columns: Sequence[Hashable]) -> Hashable:
+    """Return the first column that may have the ids of requests, None if there is none."""
+    return next((name for name in columns if _REQUEST.fullmatch(_plain(str(name)))), None)
 
 
 def describe_columns(

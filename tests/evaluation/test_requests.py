@@ -256,6 +256,11 @@ def test_the_command_line(command, tmp_path):
         )
         ev = se.evaluate(lists, requests, "mrr@5", **options)
         assert json.loads(printed)["metrics"]["mrr@5"]["mean"] == ev["mrr@5"]
+    users = lists.merge(clicks[["session", "user"]].drop_duplicates())
+    users.groupby(["user", "item"], as_index=False).first().to_csv(tmp_path / "l.csv", index=False)
+    status, _, said = command(*words, "--gain", "clicked")
+    assert "--request session evaluates each session by itself" in said
+    lists.to_csv(tmp_path / "l.csv", index=False)
     status, _, said = command(*words, "--weight", "w")
     assert (status, "name their column with --request" in said) == (2, True)
     status, _, said = command(*words, "--request", "visit")
