@@ -28,6 +28,7 @@ import numpy as np
 
 from ..core.exact_sums import Moments
 from ..core.hashing import hash_labels, splitmix64
+from ..errors import InvalidMetricError
 from .counts import Span
 from .intervals import FEWEST_FOR_T
 from .partial_results import SavedNumber
@@ -116,7 +117,8 @@ def of_users(
     part: Part,
     users: Axis,
     codes: Integers,
-    weights: Floats | None = None,
+    weights: Floats,
+    user_weights: Floats | None = None,
     *,
     by_user: bool = False,
     has_requests: bool = True,
@@ -131,15 +133,18 @@ def of_users(
         The labels of the users.
     codes : ndarray of int64
         The user of each request.
-    weights : ndarray of float64, optional
+    weights : ndarray of float64
         Of each request.
+    user_weights : ndarray of float64, optional
+        Of each user: the requests of a user have it as a factor.
     by_user : bool
         Average the means of users, instead of all requests.
     has_requests : bool
         Whether rows are requests, and not users with weights.
+
+    Raises `InvalidMetricError` if weights differ, and a metric is about all requests together.
     """
     values = part.per_user
-    weights = np.ones(len(codes)) if weights is None else weights
     order = np.argsort(codes, kind="stable")
     present, starts = np.unique(codes[order], return_index=True)
 
@@ -157,7 +162,19 @@ def of_users(
     means[:, single] = columns[:, order[starts[single]]]
     counted = summed(values.counted.astype(np.int64)) > 0
     labels = users[present]
-    is_even = (by_user and has_requests) or (total[:, counted] == total[:, counted][:, :1]).all()
+    is_weighted = user_weights is not None and np.ptp(user_weights) > 0
+    for traits, metric in zip(part.request.traits, part.request.metrics, strict=True):
+        if not traits.per_user and (is_weighted or np.ptp(weights) > 0):
+            raise InvalidMetricError(
+                f"{metric} is about all lists together, and has no weights; leave it out",
+                metric=metric,
+            )
+    if by_user:
+        total = (total > 0).astype(np.float64)
+    if user_weights is not None:
+        total *= user_weights[present]
+        weights = weights * user_weights[codes]
+    is_even = bool((total[:, counted] == total[:, counted][:, :1]).all())
     of_all = UserValues(
         labels.to_numpy(),
         counted,
@@ -177,8 +194,10 @@ def of_users(
             found = linear(means[number], of_all.weights_of(number))
             found = found[counted & ~np.isnan(found)]
             if of_all.weights is not None:
-                rows = defined[number]
-                sums = (columns[number, rows] * weights[rows], weights[rows])
+                # Sums over requests, rounded once, as in evaluations of rows without users.
+                x, w = (means, total) if by_user else (columns, np.where(defined, weights, 0.0))
+                rows = w[number] > 0
+                sums = (x[number, rows] * w[number, rows], w[number, rows])
                 above, below = (Moments.of(one, squares=False).sum for one in sums)
                 mean = above / below if below else np.nan
                 saved[row] = SavedNumber(mean, len(found), None)

@@ -46,11 +46,13 @@ def evaluation_of_users(
         of_rows = np.ones(len(codes))
         if requests.weights is not None:
             of_rows[places] = requests.weights
-    if weights is not None:
-        of_rows = of_rows * _weights_of(weights, users)[codes]
+    of_people = None if weights is None else _weights_of(weights, users)
     part = of_users(
-        rows._part, users, codes, of_rows, by_user=by_user, has_requests=requests is not None
-    )
+        rows._part, users, codes, of_rows, of_people, by_user=by_user,
+        has_requests=requests is not None,
+    )  # fmt: skip
+    if of_people is not None:
+        of_rows = of_rows * of_people[codes]
     is_mean_of_rows = not by_user or len(np.unique(codes)) == len(codes)
     has_random = is_mean_of_rows and bool((of_rows == of_rows[:1]).all())
     return Evaluation(part, again=_OfRows(rows) if has_random else None)

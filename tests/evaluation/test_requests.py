@@ -109,6 +109,26 @@ def test_the_mean_of_users():
     assert f"{len(users):,} requests of 300 users" in str(ev)
 
 
+def test_weights_of_users_and_requests():
+    counts = np.random.default_rng(3).integers(1, 6, 250)
+    rng = np.random.default_rng(4)
+    of_requests, of_users = rng.lognormal(size=counts.sum()), rng.lognormal(size=250)
+    lists, requests, users, values = requests_of(counts, 0, of_requests)
+    ev = se.evaluate(lists, requests, METRICS, weights=of_users)
+    mean, error, _ = plain(values, users, of_requests * of_users[users])
+    row = ev.summary().loc["mrr@10"]
+    assert row["mean"] == pytest.approx(mean, rel=1e-12)
+    assert row["std"] / math.sqrt(250) == pytest.approx(error, rel=1e-9)
+    assert ev.per_request["weight"].tolist() == (of_requests * of_users[users]).tolist()
+    row = se.evaluate(lists, requests, METRICS, average="user", weights=of_users).summary()
+    means = ev.per_user["mrr@10"].to_numpy()  # the weight of a user does not change them
+    mean, error, _ = plain(means, np.arange(250), of_users)
+    assert row["mean"]["mrr@10"] == pytest.approx(mean, rel=1e-12)
+    assert row["std"]["mrr@10"] / math.sqrt(250) == pytest.approx(error, rel=1e-9)
+    with raises(InvalidMetricError):
+        se.evaluate(lists, requests, "coverage@5")
+
+
 @pytest.mark.parametrize("form", ["array", "mapping", "series", "table"])
 def test_weights_of_users(form, tmp_path):
     lists, relevant, _, values, rng = draw([1] * 240)
@@ -181,7 +201,8 @@ def test_saved_evaluations_have_the_same_numbers(tmp_path):
     weights = np.random.default_rng(9).lognormal(size=counts.sum())
     for each, average in ((None, "request"), (weights, "request"), (None, "user")):
         lists, requests, *_ = requests_of(counts, 0, each)
-        ev = se.evaluate(lists, requests, f"{METRICS},coverage@5", average=average)
+        more = "" if each is not None else ",coverage@5"
+        ev = se.evaluate(lists, requests, f"{METRICS}{more}", average=average)
         again = se.Evaluation.load(ev.save(tmp_path / "ev"))
         pd.testing.assert_frame_equal(again.summary(), ev.summary())
         pd.testing.assert_frame_equal(again.per_user, ev.per_user)
