@@ -106,8 +106,8 @@ def evaluate(
         With `Requests` as `validation`: whether every request counts the same, or every user with
         the mean of their requests.
     weights : mapping, Series, table or array, optional
-        The weight of each user, above 0: by user, or in the order of the rows of `validation`, or
-        of the users of `Requests`. Means are weighted, and their errors are robust.
+        The weight of each user, above 0, by user; an array is by row number, if users have no ids.
+        Means are weighted, and their errors are robust.
     convention : str, optional
         Count as another library does: "trec_eval", "implicit", "ranx", …; see `Protocol`. Equal
         scores in paths, tables and mappings are ordered as by this library. `Rankings` are used
@@ -198,6 +198,7 @@ def evaluate(
     >>> se.evaluate(rankings, relevant, "ndcg@3", convention="rectools")["ndcg@3"]
     0.7039180890341347
     """
+    check_choice("average", average, ["request", "user"])
     if isinstance(validation, Requests) or weights is not None:
         options: dict[str, Any] = {
             "candidates": candidates, "item_data": item_data, "convention": convention,
@@ -251,13 +252,7 @@ def _weighted(
     options: dict[str, Any],
 ) -> Evaluation:
     """Evaluate each request, or user, and average them with their weights, by user."""
-    check_choice("average", average, ["request", "user"])
-    if options["keep"] != "values":
-        raise InvalidDataError(
-            f"keep is {options['keep']!r}; requests and weights need the values of all rows and no "
-            "lists: keep='values'",
-            argument="keep",
-        )
+    check_keep(options["keep"])
     requests = validation if isinstance(validation, Requests) else None
     if requests is not None:
         if train is not None:
@@ -271,6 +266,16 @@ def _weighted(
         validation, predictions = requests.relevance, requests.lists(predictions)
     rows = evaluate(predictions, validation, metrics, train=train, **options)
     return evaluation_of_users(rows, requests, weights, by_user=average == "user")
+
+
+def check_keep(keep: str) -> None:
+    """Raise if an evaluation of requests or with weights cannot keep what is asked for."""
+    if keep != "values":
+        raise InvalidDataError(
+            f"keep is {keep!r}; requests and weights need the values of all rows, and keep no "
+            "lists: keep='values'",
+            argument="keep",
+        )
 
 
 def _made(side: Any, given: Any, make: Callable[[Any], Any]) -> Any:

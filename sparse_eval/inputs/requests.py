@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.arrays import describe
 from ..errors import InvalidDataError
 from .axes import Axis
 from .candidates import Candidates
@@ -20,7 +22,7 @@ from .tables import RankingsScan, engine_of, open_table, to_pandas
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..core.types import Floats, Integers, PathLike
+    from ..core.types import AnyArray, Floats, Integers, PathLike
     from .tables import Frame
 
 
@@ -118,12 +120,13 @@ class Requests:
             0. Also as from `Relevance.from_frame`.
         """
         frame = to_pandas(df)
-        for name in filter(None, (request, user, weight)):
-            if name not in frame:
+        for role, name in {"request": request, "user": user, "weight": weight}.items():
+            if name is not None and list(frame.columns).count(name) != 1:
                 raise InvalidDataError(
-                    f"there is no column {name!r}; the columns are "
+                    f"{role}: expected one column {name!r}; the columns are "
                     f"{', '.join(map(repr, frame.columns))}",
-                    argument="request" if name == request else None,
+                    argument=role,
+                    column=name,
                 )
         others = [name for name in (user, weight) if name is not None]
         relevance = Relevance.from_frame(
@@ -131,19 +134,11 @@ class Requests:
         )
         names = relevance.users
         assert names is not None  # noqa: S101 - the table has ids
-        owners = _one_each(frame, request, user, names)
-        users = Axis.of(owners.drop_duplicates().sort_values().tolist(), "users")
+        users, codes = _numbered(_one_each(frame, request, user, names).tolist())
         weights = None
         if weight is not None:
-            weights = _checked_weights(_one_each(frame, request, weight, names).to_numpy())
-        return cls(
-            relevance,
-            users,
-            users.locate(owners.tolist()),
-            weights,
-            _shown(relevance),
-            request,
-        )
+            weights = check_weights(_one_each(frame, request, weight, names).to_numpy())
+        return cls(relevance, users, codes, weights, _shown(relevance), request)
 
     @classmethod
     def from_csr(
@@ -178,32 +173,35 @@ class Requests:
             If the numbers of users or weights differ from the rows, or a weight is not above 0.
             Also as from `Relevance.from_csr`.
         """
-        import pandas as pd
-
         relevance = Relevance.from_csr(matrix, users=requests, items=items)
-        owners = pd.Series(list(users))
         n_requests = relevance.shape[0]
-        given = {"users": owners} if weights is None else {"users": owners, "weights": weights}
-        for name, one in given.items():
-            if len(one) != n_requests:
+        if not n_requests:
+            raise InvalidDataError("there are no requests: the matrix has no rows")
+        for name, one in {"users": users, "weights": weights}.items():
+            if one is not None and np.shape(one) != (n_requests,):
                 raise InvalidDataError(
-                    f"there are {len(one)} {name} for {n_requests} requests; give one for each row",
+                    f"{name} is {describe(one)}; expected one for each of {n_requests} requests",
                     argument=name,
                 )
-        known = Axis.of(owners.drop_duplicates().sort_values().tolist(), "users")
-        checked = None if weights is None else _checked_weights(np.asarray(weights))
-        codes = known.locate(owners.tolist())
+        known, codes = _numbered(list(users))
+        checked = None if weights is None else check_weights(np.asarray(weights))
         return cls(relevance, known, codes, checked, _shown(relevance))
 
     def lists(self, predictions: Any) -> Any:
-        """Return lists by request: of a table, those of the column of requests if it has it."""
+        """Return lists by request: those of a table by its column of requests."""
         is_table = not isinstance(predictions, Rankings | RankingsScan) and (
             engine_of(predictions) is not None
             or (isinstance(predictions, str | Path) and kind_of(predictions).is_table)
         )
-        if is_table and self.name in open_table(predictions).names:
-            return Rankings.scan(predictions, user=self.name)
-        return predictions
+        if not is_table:
+            return predictions
+        names = open_table(predictions).names
+        if self.name not in names:
+            raise InvalidDataError(
+                f"the lists have no column {self.name!r}, the requests; the columns are "
+                f"{', '.join(map(repr, names))}"
+            )
+        return Rankings.scan(predictions, user=self.name)
 
     def __len__(self) -> int:
         """Return the number of requests."""
@@ -233,14 +231,36 @@ def _one_each(frame: pd.DataFrame, request: str, column: str, names: Axis) -> pd
     return pairs[column].iloc[np.argsort(rows, kind="stable")].reset_index(drop=True)
 
 
-def _checked_weights(weights: Any) -> Floats:
-    """Return weights, or raise if one is not above 0."""
-    checked = np.asarray(weights, np.float64)
-    wrong = np.flatnonzero(~((checked > 0) & np.isfinite(checked)))
-    if len(wrong):
+def _numbered(owners: list[Any]) -> tuple[Axis, Integers]:
+    """Return the users in order, and the position of each request's user among them."""
+    known = Axis.of(list(dict.fromkeys(owners)), "users")
+    known = known.take(np.argsort(known.to_numpy(), kind="stable"))
+    return known, known.locate(owners)
+
+
+#: The range of weights: beyond it, sums of products lose digits.
+_SMALLEST, _LARGEST = 1e-100, 1e100
+
+
+def check_weights(weights: AnyArray, users: Axis | None = None) -> Floats:
+    """Return weights, or raise if they are no numbers above 0; rows are requests, or users."""
+    if weights.dtype.kind not in "iuf":
+        with suppress(TypeError, ValueError, OverflowError):
+            if all(isinstance(one, int | float) and not isinstance(one, bool) for one in weights):
+                weights = weights.astype(np.float64)
+    if weights.dtype.kind not in "iuf":
         raise InvalidDataError(
-            f"the weight of row {wrong[0]} is {checked[wrong[0]]:g}; expected finite numbers above "
-            f"0 ({len(wrong):,} are not). Leave out requests that should not count",
+            f"weights are {weights.dtype} ({weights[:1].tolist()[0]!r}, …); expected numbers",
+            argument="weights",
+        )
+    checked = weights.astype(np.float64)
+    wrong = np.flatnonzero(~((checked >= _SMALLEST) & (checked <= _LARGEST)))
+    if len(wrong):
+        row = int(wrong[0])
+        of = f"request {row}" if users is None else f"user {users[row]!r}"
+        raise InvalidDataError(
+            f"the weight of {of} is {checked[row]:g}; expected numbers above 0, from "
+            f"{_SMALLEST:g} to {_LARGEST:g} ({len(wrong):,} are not)",
             argument="weights",
         )
     return checked

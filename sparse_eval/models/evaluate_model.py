@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 from scipy import sparse
 
 from ..core.arguments import check_choice, show_spelling
 from ..datasets.split.parts import split_arguments
 from ..errors import InvalidDataError, InvalidMetricError, UnsupportedModelError
+from ..evaluation.evaluate import check_keep
 from ..evaluation.execution import Execution, evaluate_source
 from ..evaluation.mistakes import warn_of_mistakes
 from ..inputs.axes import Axis
-from ..inputs.candidates import as_candidates
+from ..inputs.candidates import Candidates, as_candidates
 from ..inputs.item_data import item_inputs
 from ..inputs.labelled import LabelledMatrix
 from ..inputs.requests import Requests
@@ -213,6 +215,7 @@ def evaluate_model(
     >>> shared["ndcg@10"] == ev["ndcg@10"]
     True
     """
+    check_choice("average", average, ["request", "user"])
     if isinstance(validation, Requests) or weights is not None:
         given: dict[str, Any] = {
             "users": users, "candidates": candidates, "item_data": item_data, "keep": keep,
@@ -224,7 +227,7 @@ def evaluate_model(
                 "baselines are of users with one list each; evaluate se.baselines.popularity too",
                 argument="baselines",
             )
-        check_choice("average", average, ["request", "user"])
+        check_keep(keep)
         requests = validation if isinstance(validation, Requests) else None
         if requests is not None:
             rows = _of_requests(model, train, requests, metrics, given)
@@ -265,40 +268,56 @@ def _of_requests(
             f"requests are ranked by the factors of users, which a {opened.name} does not have; "
             "pass its lists to se.evaluate"
         )
-    known = Axis.numbers(len(factors.user_factors))
-    if factors.user_ids is not None:
+    known, ids = Axis.numbers(len(factors.user_factors)), factors.item_ids
+    relevance = requests.relevance
+    if factors.user_ids is not None and ids is not None:
         known = Axis.of(factors.user_ids, "user_ids")
-    elif not requests.users.is_integer:
+    elif not requests.users.is_integer or relevance.items_index is not None:
         raise InvalidDataError(
             "the model has no ids of users, and the requests have; save it with se.save_model(model"
             ", path, users=…, items=…), or train it on data with ids"
         )
     places = known.locate(requests.users.tolist())[requests.user_codes]
-    names = requests.relevance.users
-    names = Axis.numbers(len(requests)) if names is None else names
+    names = relevance.users
+    names = Axis.of(np.arange(len(requests))) if names is None else names
+    columns = relevance.items_index
+    columns = Axis.of(np.arange(relevance.shape[1])) if columns is None else columns
     is_known = places >= 0
-    ids = factors.item_ids
+    items = Axis.of(np.arange(len(factors.item_factors)) if ids is None else ids, "item_ids")
     view = Factors(
-        factors.user_factors[places[is_known]], factors.item_factors, names[is_known], ids
+        factors.user_factors[places[is_known]], factors.item_factors, names[is_known], items
     )
-    items = Axis.numbers(len(factors.item_factors)) if ids is None else Axis.of(ids, "item_ids")
-    labels = items if ids is not None or requests.relevance.items_index is not None else None
     nothing = sparse.csr_matrix((len(names), len(items)))
-    seen = LabelledMatrix.of(nothing, names, labels)
+    seen = LabelledMatrix.of(nothing, names, items)
     side = {} if given["item_data"] is None else item_inputs(given["item_data"])
     among = requests.candidates if given["candidates"] is None else given["candidates"]
     if among is not None:
-        side["candidates"] = replace(as_candidates(among), users=names)
+        side["candidates"] = _labelled(as_candidates(among), names, columns)
     parsed = Request.parse_ranked(metrics, side.keys() - {"train"}, given["convention"])
     execution = Execution(*(given[name] for name in (
         "keep", "memory", "client", "num_threads", "progress",
     )))  # fmt: skip
-    relevance = replace(requests.relevance, users=names)
+    relevance = replace(relevance, users=names, items_index=columns)
     source = open_source(parsed, execution, view, seen, relevance, side)
     rows = evaluate_source(parsed, execution, source)
     part = replace(rows._part.computed(), seen=None)
     warn_of_mistakes(part)
     return Evaluation(part)
+
+
+def _labelled(candidates: Candidates, names: Axis, columns: Axis) -> Candidates:
+    """Return candidates with the labels of requests and items, unless they have their own."""
+    if candidates.users is None and not candidates.for_all:
+        if candidates.shape[0] != len(names):
+            raise InvalidDataError(
+                f"candidates have {candidates.shape[0]} rows for {len(names)} requests; give one "
+                "for each, or ids of requests",
+                argument="candidates",
+            )
+        candidates = replace(candidates, users=names)
+    if candidates.items_index is None and candidates.shape[1] <= len(columns):
+        candidates = replace(candidates, items_index=columns[: candidates.shape[1]])
+    return candidates
 
 
 def evaluate_request(

@@ -21,45 +21,25 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..core.exact_sums import Moments
 from ..core.hashing import hash_labels, splitmix64
-from ..errors import InvalidMetricError
+from ..errors import InvalidDataError, InvalidMetricError
 from .counts import Span
 from .intervals import FEWEST_FOR_T
 from .partial_results import SavedNumber
-from .user_values import UserValues
+from .user_values import ARRAYS, RequestValues, UserValues
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, Booleans, Floats, Integers
+    from collections.abc import Mapping
+
+    from ..core.types import AnyArray, Floats, Integers
     from ..inputs.axes import Axis
     from .partial_results import Part
-
-
-@dataclass(frozen=True, eq=False)
-class RequestValues:
-    """The values of requests.
-
-    Attributes
-    ----------
-    requests, users : ndarray
-        The labels of the requests, and of the user of each.
-    columns : ndarray of float64, shape (n_metrics, n_requests)
-        The metrics that have a value for each, NaN for a request that is left out.
-    weights : ndarray of float64
-    counted : ndarray of bool
-        Whether the request counts in the means.
-    """
-
-    requests: AnyArray
-    users: AnyArray
-    columns: Floats
-    weights: Floats
-    counted: Booleans
 
 
 def linear(values: Floats, weights: Floats | None) -> Floats:
@@ -95,6 +75,31 @@ def linear_in(metric: str, part: Part, rows: Integers) -> Floats:
     return linear(values_in(metric, part, rows), None if weights is None else weights[rows])
 
 
+def check_same_requests(metric: str, parts: Mapping[str, Part]) -> None:
+    """Raise unless evaluations have values of a metric for the same requests.
+
+    Users are paired, and the mean of one evaluation would be of other requests.
+    """
+    known: dict[str, tuple[AnyArray, AnyArray]] = {}
+    for name, part in parts.items():
+        if part.requests is not None:
+            ids = part.requests.requests
+            order = np.argsort(ids, kind="stable")
+            column = part.requests.columns[part.number_of(metric)]
+            known[name] = ids[order], ~np.isnan(column[order])
+    if len(known) < 2:
+        return
+    (first, (ids, defined)), *others = known.items()
+    for name, (other_ids, other) in others:
+        shared, one, two = np.intersect1d(ids, other_ids, return_indices=True)
+        n_different = int(np.count_nonzero(defined[one] != other[two]))
+        if n_different:
+            raise InvalidDataError(
+                f"{n_different:,} of {len(shared):,} requests have a value of {metric} only in one "
+                f"of {first} and {name}; evaluate lists of the same requests"
+            )
+
+
 def linear_pair(
     metric: str, one: tuple[Part, Integers], other: tuple[Part, Integers]
 ) -> list[Floats]:
@@ -115,6 +120,7 @@ def linear_pair(
 
 def of_users(
     part: Part,
+    rows: Integers,
     users: Axis,
     codes: Integers,
     weights: Floats,
@@ -128,7 +134,9 @@ def of_users(
     Parameters
     ----------
     part : Part
-        With the values of requests, in the order of `codes`.
+        With the values of requests.
+    rows : ndarray of int64
+        The row of each request there; others are left out.
     users : Axis
         The labels of the users.
     codes : ndarray of int64
@@ -144,8 +152,13 @@ def of_users(
 
     Raises `InvalidMetricError` if weights differ, and a metric is about all requests together.
     """
-    values = part.per_user
-    order = np.argsort(codes, kind="stable")
+    every = part.per_user
+    chosen = {name: getattr(every, name)[..., rows] for name in ARRAYS}
+    n_seen = None if every.n_seen is None else every.n_seen[rows]
+    values = UserValues(**chosen, n_seen=n_seen)
+    # By their labels, so that the order of the rows makes no difference.
+    order = np.argsort(values.user_ids, kind="stable")
+    order = order[np.argsort(codes[order], kind="stable")]
     present, starts = np.unique(codes[order], return_index=True)
 
     def summed(rows: AnyArray) -> AnyArray:
@@ -196,8 +209,8 @@ def of_users(
             if of_all.weights is not None:
                 # Sums over requests, rounded once, as in evaluations of rows without users.
                 x, w = (means, total) if by_user else (columns, np.where(defined, weights, 0.0))
-                rows = w[number] > 0
-                sums = (x[number, rows] * w[number, rows], w[number, rows])
+                some = w[number] > 0
+                sums = (x[number, some] * w[number, some], w[number, some])
                 above, below = (Moments.of(one, squares=False).sum for one in sums)
                 mean = above / below if below else np.nan
                 saved[row] = SavedNumber(mean, len(found), None)

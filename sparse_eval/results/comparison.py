@@ -16,7 +16,7 @@ from ..core.formatting import MOST_ROWS, as_html, latex, number, numbers, record
 from ..core.messages import printable
 from ..core.progress import progress_bar
 from ..errors import InvalidDataError
-from .clusters import linear_pair, values_in
+from .clusters import check_same_requests, linear_pair, values_in
 from .decisions import add_verdicts, decide, parse_margins, users_needed
 from .differences import (
     ALIASES,
@@ -561,6 +561,15 @@ def compare(
     chosen, notes = shared_metrics({name: ev.request for name, ev in named.items()}, metrics)
     check_alike(by_name, chosen)
     margins = parse_margins(margin, chosen)
+    if test == "wilcoxon" and any(part.is_weighted for part in parts):
+        raise InvalidDataError(
+            "Wilcoxon's test ranks users, and these have requests or weights; use test='t' or "
+            "'permutation'",
+            argument="test",
+        )
+    for metric in chosen:
+        if parts[0].traits_of(metric).per_user:
+            check_same_requests(metric, by_name)
     shared = shared_users(by_name)
     rows, left_out = shared.rows, shared.left_out
     n_users, are_all = len(shared.users), not any(left_out.values())

@@ -10,6 +10,7 @@ import numpy as np
 from ..core.arguments import check_fraction, check_number
 from ..core.exact_sums import Moments
 from ..errors import InvalidDataError, InvalidMetricError
+from .clusters import check_same_requests
 from .intervals import interval_around
 from .matching import check_alike, shared_users
 from .segments import Segments, bands_of, segmentations
@@ -101,6 +102,7 @@ def paired(part: Part, other: Part, metric: str | Metric) -> tuple[Floats, Integ
     both = {"this": part, "other": other}
     name = part.request.names[part.row_of(metric)]
     check_alike(both, [name])
+    check_same_requests(name, both)
     shared = shared_users(both)
     a, b = (one.values_of(name)[rows] for one, rows in zip(both.values(), shared.rows, strict=True))
     defined = ~np.isnan(a - b)

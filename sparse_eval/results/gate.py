@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.formatting import as_html, numbers, records, text_table
 from ..errors import InvalidDataError
-from .clusters import linear_in, linear_pair, values_in
+from .clusters import check_same_requests, linear_in, linear_pair, values_in
 from .decisions import Margin, users_needed
 from .differences import POWER, replicates_distance, values_distance
 from .distribution import activity_of, exceed
@@ -409,6 +409,8 @@ class Judge:
             (metric,), _ = shared_metrics(requests, rule.metric)
             check_alike(pair, [metric])
             per_user = self.parts["candidate"].traits_of(metric).per_user
+            if per_user:
+                check_same_requests(metric, pair)
             if not per_user and (rule.segments or rule.more_than is not None):
                 raise self._fault(
                     rule,

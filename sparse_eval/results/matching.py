@@ -119,7 +119,7 @@ def _options(part: Part, needs: list[str]) -> dict[str, Any]:
         "without_list": part.request.without_list,
         "filter_seen": part.request.seen == "exclude",
         "candidates": part.candidates and part.candidates.kind,
-        "average": part.key.get("average"),
+        "average": part.key.get("average", "one list of each user"),
         **{f"propensities of {name}": part.key["propensities"].get(name) for name in needs},
     }
 

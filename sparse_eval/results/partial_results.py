@@ -25,6 +25,7 @@ from ..metrics.measure import ratio_of, value_of_lists
 from ..metrics.random_baseline import RandomSums
 from .counts import CandidateCounts, FirstRanks, ListSums, Retrieval, SeenCounts, Span
 from .intervals import (
+    FEWEST_EFFECTIVE,
     FEWEST_FOR_T,
     N_GROUPS,
     interval_of_mean,
@@ -33,7 +34,7 @@ from .intervals import (
     jackknife,
     rests_on_few,
 )
-from .user_values import ARRAYS, UserValues
+from .user_values import ARRAYS, RequestValues, UserValues
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from ..metrics.plan import Plan
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request, Traits
-    from .clusters import RequestValues
     from .intervals import Interval
 
 Counts = TypeVar("Counts", Retrieval, SeenCounts, CandidateCounts)
@@ -191,15 +191,15 @@ class Part:
 
     def values_of(self, name: str | Metric) -> Floats:
         """Return one metric of every user, see `Evaluation.values`."""
-        column: Floats = self.per_user.columns[self._number_of(name)]
+        column: Floats = self.per_user.columns[self.number_of(name)]
         column.flags.writeable = False
         return column
 
     def weights_of(self, name: str | Metric) -> Floats | None:
         """Return the weight of every user in the mean of a metric; None if all count the same."""
-        return self.per_user.weights_of(self._number_of(name))
+        return self.per_user.weights_of(self.number_of(name))
 
-    def _number_of(self, name: str | Metric) -> int:
+    def number_of(self, name: str | Metric) -> int:
         """Return the position of a metric among those that have a value for each user."""
         row, traits = self.row_of(name), self.request.traits
         shown = self.request.names[row]
@@ -252,7 +252,14 @@ class Part:
     def rests_on_few(self, row: int) -> bool:
         """Return whether too few users make up a mean for its interval to reach its level."""
         traits = self.request.traits[row]
-        return traits.per_user and rests_on_few(self.sums(row), traits.lower < 0)
+        if not traits.per_user:
+            return False
+        weights = None if self.values is None else self.weights_of(self.request.names[row])
+        if weights is not None and np.square(weights.sum()) < (
+            FEWEST_EFFECTIVE * np.square(weights).sum()
+        ):
+            return True
+        return rests_on_few(self.sums(row), traits.lower < 0)
 
     def replicates(self, row: int) -> Floats:
         """Return the jackknife replicates of a number about all users."""
@@ -299,10 +306,6 @@ class Part:
 
     def merge(self, other: Part) -> Part:
         """Return the sums over the users of both, which must be different users."""
-        if self.is_weighted or other.is_weighted:
-            raise InvalidDataError(
-                "evaluations of requests or with weights cannot be merged; evaluate them as one"
-            )
         _check_alike(self.key, other.key)
         one, two = self.first_ranks, other.first_ranks
         return Part(
@@ -448,6 +451,10 @@ def distinct_parts(parts: Iterable[Part]) -> list[Part]:
     A part that is there twice, because a block was evaluated again, is taken once.
     """
     given = [part for part in parts if part.span.n]
+    if len(given) > 1 and any(part.is_weighted for part in given):
+        raise InvalidDataError(
+            "evaluations of requests or with weights cannot be merged; evaluate them as one"
+        )
     for part in given:
         given[0].span.check_types(part.span)
     distinct: list[Part] = []

@@ -41,11 +41,21 @@ def to_dict(part: Part, summary: pd.DataFrame) -> dict[str, Any]:
         "without_list": request.without_list,
         "seen": request.seen,
         "convention": request.convention.name,
+        **_of_weights(part),
         "retrieval": None if retrieval is None else retrieval._asdict(),
         "candidates": None if candidates is None else candidates.to_dict(),
         "propensities": part.key["propensities"],
         "metrics": plain_rows(summary),
     }
+
+
+def _of_weights(part: Part) -> dict[str, Any]:
+    """Return how requests or weighted users are averaged; nothing for other evaluations."""
+    if not part.is_weighted:
+        return {}
+    requests = part.requests
+    n_requests = None if requests is None else int(requests.counted.sum())
+    return {name: part.key[name] for name in ("average", "weighted")} | {"n_requests": n_requests}
 
 
 def plain_rows(summary: pd.DataFrame) -> dict[str, dict[str, JSONValue]]:

@@ -48,12 +48,11 @@ from ..inputs.input_files import in_arrow
 from ..metrics import Metric, convention_named
 from ..metrics.random_baseline import Expectation
 from ..metrics.request import Request, Traits
-from .clusters import RequestValues
 from .counts import CandidateCounts, ListSums, Retrieval, SeenCounts, Span
 from .partial_results import Part, SavedNumber
 from .record import SCHEMA, check_about, make_record, to_dict
 from .summary import expectation
-from .user_values import UserValues
+from .user_values import RequestValues, UserValues
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -89,3 +89,25 @@ class UserValues:
             order = np.argsort(users, kind="stable")
             arrays = [array[..., order] for array in arrays]
         return cls(*arrays)
+
+
+@dataclass(frozen=True, eq=False)
+class RequestValues:
+    """The values of requests.
+
+    Attributes
+    ----------
+    requests, users : ndarray
+        The labels of the requests, and of the user of each.
+    columns : ndarray of float64, shape (n_metrics, n_requests)
+        The metrics that have a value for each, NaN for a request that is left out.
+    weights : ndarray of float64
+    counted : ndarray of bool
+        Whether the request counts in the means.
+    """
+
+    requests: AnyArray
+    users: AnyArray
+    columns: Floats
+    weights: Floats
+    counted: Booleans

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.arrays import describe
 from ..errors import InvalidDataError
 from ..inputs.axes import Axis
+from ..inputs.requests import check_weights
 from .clusters import of_users
 from .evaluation import Evaluation
 from .segments import label_table
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from ..core.types import Floats
     from ..inputs.requests import Requests
     from ..metrics.random_baseline import RandomTotals
+    from .user_values import UserValues
 
 
 def evaluation_of_users(
@@ -37,18 +40,21 @@ def evaluation_of_users(
     values = rows._values
     if requests is None:
         users, codes = values.users, np.arange(len(values.counted))
-        of_rows = np.ones(len(codes))
+        places, of_rows = codes, np.ones(len(codes))
     else:
-        # Requests that only the lists have are not evaluated.
         places = values.users.locate(_labels(requests).tolist())
-        users, codes = requests.users, np.zeros(len(values.counted), np.int64)
-        codes[places] = requests.user_codes
-        of_rows = np.ones(len(codes))
-        if requests.weights is not None:
-            of_rows[places] = requests.weights
-    of_people = None if weights is None else _weights_of(weights, users)
+        others = np.ones(len(values.counted), bool)
+        others[places] = False
+        if n_others := int(np.count_nonzero(others & values.counted)):
+            raise InvalidDataError(
+                f"{n_others:,} requests of the lists are not in validation, and would count, but "
+                "their users are not known; leave them out of the lists"
+            )
+        users, codes = requests.users, requests.user_codes
+        of_rows = np.ones(len(codes)) if requests.weights is None else requests.weights
+    of_people = None if weights is None else _weights_of(weights, users, values, requests)
     part = of_users(
-        rows._part, users, codes, of_rows, of_people, by_user=by_user,
+        rows._part, places, users, codes, of_rows, of_people, by_user=by_user,
         has_requests=requests is not None,
     )  # fmt: skip
     if of_people is not None:
@@ -77,31 +83,37 @@ def _labels(requests: Requests) -> Axis:
     return Axis.numbers(len(requests)) if labels is None else labels
 
 
-def _weights_of(weights: Any, users: Axis) -> Floats:
-    """Return the weight of each user, or raise if one has none, or none above 0."""
+def _weights_of(weights: Any, users: Axis, values: UserValues, requests: Requests | None) -> Floats:
+    """Return the weight of each user, or raise if one has none."""
     if isinstance(weights, np.ndarray | list | tuple):
-        found = np.asarray(weights, np.float64)
-        if found.shape != (len(users),):
+        found = np.asarray(weights)
+        if requests is not None or values.labels is not None or found.ndim != 1:
             raise InvalidDataError(
-                f"there are {found.size} weights for {len(users)} users; give one for each, or a "
-                "mapping by user",
+                f"weights is {describe(weights)}, and users have ids; pass a mapping, a Series or "
+                "a table by user",
                 argument="weights",
             )
-    else:
-        table = label_table(weights, "user", argument="weights", column="weight", as_text=True)
-        if len(table.columns) > 1:
+        rows = users.to_numpy()
+        if len(found) <= rows.max():
             raise InvalidDataError(
-                f"weights have the columns {', '.join(map(repr, table.columns))}; pass one of them",
+                f"there are {len(found)} weights, and users in {rows.max() + 1} rows; give one for "
+                "each row",
                 argument="weights",
             )
-        found = table.iloc[:, 0].reindex(list(map(str, users))).to_numpy(np.float64)
-    wrong = np.flatnonzero(~((found > 0) & np.isfinite(found)))
-    if len(wrong):
-        user = users[int(wrong[0])]
+        return check_weights(found[rows], users)
+    table = label_table(weights, "user", argument="weights", column="weight", as_text=True)
+    if len(table.columns) > 1:
         raise InvalidDataError(
-            f"the weight of user {user!r} is {found[wrong[0]]:g}; expected a finite number above 0 "
-            f"({len(wrong):,} users have none)",
+            f"weights have the columns {', '.join(map(repr, table.columns))}; pass one of them",
             argument="weights",
-            user=user,
         )
-    return found
+    column = table.iloc[:, 0].reindex(list(map(str, users)))
+    if column.isna().any():
+        first = int(np.flatnonzero(column.isna())[0])
+        raise InvalidDataError(
+            f"user {users[first]!r} has no weight ({int(column.isna().sum()):,} have none); give "
+            "each a number above 0",
+            argument="weights",
+            user=users[first],
+        )
+    return check_weights(column.to_numpy(), users)

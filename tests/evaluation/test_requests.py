@@ -114,13 +114,14 @@ def test_weights_of_users_and_requests():
     rng = np.random.default_rng(4)
     of_requests, of_users = rng.lognormal(size=counts.sum()), rng.lognormal(size=250)
     lists, requests, users, values = requests_of(counts, 0, of_requests)
-    ev = se.evaluate(lists, requests, METRICS, weights=of_users)
+    named = {f"u{user:03d}": weight for user, weight in enumerate(of_users)}
+    ev = se.evaluate(lists, requests, METRICS, weights=named)
     mean, error, _ = plain(values, users, of_requests * of_users[users])
     row = ev.summary().loc["mrr@10"]
     assert row["mean"] == pytest.approx(mean, rel=1e-12)
     assert row["std"] / math.sqrt(250) == pytest.approx(error, rel=1e-9)
     assert ev.per_request["weight"].tolist() == (of_requests * of_users[users]).tolist()
-    row = se.evaluate(lists, requests, METRICS, average="user", weights=of_users).summary()
+    row = se.evaluate(lists, requests, METRICS, average="user", weights=named).summary()
     means = ev.per_user["mrr@10"].to_numpy()  # the weight of a user does not change them
     mean, error, _ = plain(means, np.arange(250), of_users)
     assert row["mean"]["mrr@10"] == pytest.approx(mean, rel=1e-12)
@@ -140,13 +141,14 @@ def test_weights_of_users(form, tmp_path):
         "series": pd.Series(weights, names).iloc[::-1],
         "table": pd.DataFrame({"user": names, "w": weights}),
     }[form]
-    truth = se.Relevance.from_csr(relevant, users=names)
+    truth = se.Relevance.from_csr(relevant, users=None if form == "array" else names)
     ev = se.evaluate(lists, truth, METRICS, weights=given)
     mean, error, _ = plain(values, np.arange(240), weights)
     row = ev.summary().loc["mrr@10"]
     assert row["mean"] == pytest.approx(mean, rel=1e-12)
     assert row["std"] / math.sqrt(240) == pytest.approx(error, rel=1e-9)
-    equal = se.evaluate(lists, truth, METRICS, weights=np.full(240, 3.0))
+    equal = se.evaluate(lists, relevant, METRICS, weights=np.full(240, 3.0))
+    truth = relevant
     pd.testing.assert_frame_equal(equal.summary(), se.evaluate(lists, truth, METRICS).summary())
 
 
@@ -301,7 +303,7 @@ def test_faults():
     for weights in ([1.0] * 5, [1.0] * 5 + [0.0], [1.0] * 5 + [math.nan]):
         with raises(InvalidDataError, argument="weights"):
             se.Requests.from_csr(matrix, ["u"] * 6, weights=weights)
-    for weights in ([1.0], {"u000": 1}, {f"u{n:03d}": n for n in range(3)}):
+    for weights in ([1.0] * 3, {"u000": 1}, {f"u{n:03d}": n for n in range(3)}):
         with raises(InvalidDataError, argument="weights"):
             se.evaluate(lists, requests, "mrr@10", weights=weights)
     with raises(InvalidDataError, argument="train"):
@@ -462,3 +464,102 @@ def test_impressions_of_mind(tmp_path):
     (tmp_path / "behaviors.tsv").write_text(MIND + MIND)
     with raises(InvalidFileError):
         se.datasets.load_mind(tmp_path, by="request")
+
+
+def test_comparisons_that_would_be_wrong():
+    counts = np.random.default_rng(5).integers(1, 7, 60)
+    (one, other), *_ = two_models(counts)
+    with raises(InvalidDataError, argument="test"):
+        se.compare({"one": one, "other": other}, "mrr@10", test="wilcoxon")
+    # Lists of other requests: each mean would be of its own.
+    lists, clicks = tables(counts)
+    requests = se.Requests.from_frame(clicks, request="session")
+    listed = se.Protocol("mrr@5", without_list="exclude")
+    whole = se.evaluate(lists, requests, listed)
+    some = se.evaluate(lists[lists["session"].str[-1] == "0"], requests, listed)
+    rules = {"rule": [{"metric": "mrr@5", "not_worse_by": "50%"}]}
+    for call in (
+        lambda: se.compare({"some": some, "whole": whole}),
+        lambda: se.gate(rules, some, whole),
+        lambda: some.losers(whole, "mrr@5"),
+    ):
+        with raises(InvalidDataError):
+            call()
+
+
+def test_lists_of_unknown_requests(tmp_path):
+    lists, clicks = tables([2, 1, 3])
+    requests = se.Requests.from_frame(clicks, request="session")
+    more = pd.concat([lists, pd.DataFrame({"session": ["new"], "item": ["i0"], "rank": [1]})])
+    expected = se.evaluate(lists, requests, "mrr@5")
+    assert se.evaluate(more, requests, "mrr@5").per_request.equals(expected.per_request)
+    with raises(InvalidDataError):
+        se.evaluate(more, requests, se.Protocol("mrr@5", no_relevant="zero"))
+    by_user = lists.rename(columns={"session": "user"})
+    by_user.to_csv(tmp_path / "l.csv", index=False)
+    for wrong in (by_user, tmp_path / "l.csv"):
+        with raises(InvalidDataError):
+            se.evaluate(wrong, requests, "mrr@5")
+
+
+def test_candidates_by_request():
+    frame = impressions(N_USERS)
+    clicks = frame[frame["clicked"] == 1]
+    requests = se.Requests.from_frame(clicks, request="imp", gain="clicked")
+    model = se.factor_model(*SIDES, **IDS)
+    shown = se.Requests.from_frame(frame, request="imp")
+    expected = se.evaluate_model(model, None, shown, "mrr")["mrr"]
+    given = frame.groupby("imp")["item"].agg(list)
+    turned = {name: given[name] for name in reversed(given.index)}
+    assert se.evaluate_model(model, None, requests, "mrr", candidates=turned)["mrr"] == expected
+    with raises(InvalidDataError, argument="candidates"):
+        se.evaluate_model(model, None, requests, "mrr", candidates=csr_matrix((3, N_ITEMS)))
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [["a"] * 6, [True] * 6, [1j] * 6, np.full(6, "2020-01-01", "M8[D]"), [1e-320] * 6, [1e200] * 6],
+)
+def test_weights_are_numbers(weights):
+    matrix = requests_of([2, 1, 3])[1].relevance.to_csr()
+    with raises(InvalidDataError, argument="weights"):
+        se.Requests.from_csr(matrix, list("aabbcc"), weights=weights)
+
+
+def test_shapes_and_ids():
+    matrix = requests_of([2, 1, 3])[1].relevance.to_csr()
+    for users in (5, [["a"]] * 6, [1, "a"] * 3):
+        with raises(InvalidDataError):
+            se.Requests.from_csr(matrix, users)
+    with raises(InvalidDataError):
+        se.Requests.from_csr(csr_matrix((0, 3)), [])
+    frame = pd.DataFrame([["a", "x", "y", 1]], columns=["r", "user", "user", "item"])
+    with raises(InvalidDataError, argument="user"):
+        se.Requests.from_frame(frame, request="r")
+
+
+def test_one_weight_that_decides_has_a_note():
+    lists, relevant, *_ = draw([1] * 300)
+    weights = np.ones(300)
+    weights[0] = 1e6
+    assert "too few users for the intervals" in str(
+        se.evaluate(lists, relevant, "mrr@10", weights=weights)
+    )
+
+
+def test_the_order_of_rows_makes_no_difference():
+    counts = np.random.default_rng(0).integers(1, 9, 50)
+    lists, requests, users, _ = requests_of(counts)
+    matrix, names = requests.relevance.to_csr().csr, [f"r{n:04d}" for n in range(len(users))]
+    order = np.random.default_rng(1).permutation(len(users))
+    positions = csr_matrix((lists.positions, lists.items, lists.indptr), lists.shape)
+    found = []
+    for rows in (np.arange(len(users)), order):
+        ids = [names[row] for row in rows]
+        some = se.Requests.from_csr(matrix[rows], users[rows], requests=ids)
+        ranked = se.Rankings.from_positions(positions[rows], users=ids)
+        found.append(se.evaluate(ranked, some, METRICS))
+    pd.testing.assert_frame_equal(*(ev.per_user for ev in found), check_exact=True)
+    pd.testing.assert_frame_equal(
+        *(ev.summary().drop(columns="random_se") for ev in found), check_exact=True
+    )
