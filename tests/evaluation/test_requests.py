@@ -471,6 +471,9 @@ def test_comparisons_that_would_be_wrong():
     (one, other), *_ = two_models(counts)
     with raises(InvalidDataError, argument="test"):
         se.compare({"one": one, "other": other}, "mrr@10", test="wilcoxon")
+    (heavier, _), *_ = two_models(counts, np.arange(counts.sum()) + 1.0)
+    with raises(InvalidDataError):
+        se.compare({"one": one, "heavier": heavier}, "mrr@10")
     # Lists of other requests: each mean would be of its own.
     lists, clicks = tables(counts)
     requests = se.Requests.from_frame(clicks, request="session")
