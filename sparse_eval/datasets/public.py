@@ -15,12 +15,12 @@ from ..inputs.column_values import UNDATED, bad_row
 from ..inputs.encoded_rows import encode_texts
 from ..inputs.formats import CsvOptions
 from ..inputs.input_files import check_lines, naming, read_lines, shorten
-from ..inputs.requests import Requests
 from ..inputs.tables import open_table, read_whole
 from .interactions import Interactions, read_interactions
 
 if TYPE_CHECKING:
     from ..core.types import Integers, PathLike
+    from ..inputs.requests import Requests
 
 
 def load_adjacency(
@@ -249,6 +249,8 @@ def load_mind(
     clicked = np.asarray(pc.ends_with(codes.dictionary, "1"))[codes.indices.to_numpy()]
     news = pc.utf8_slice_codeunits(codes.dictionary, 0, -2).take(codes.indices)
     if by == "request":
+        from ..inputs.requests import Requests  # its imports take longer than reading a table
+
         shown_items = news.dictionary_encode()
         numbers, labels = encode_texts(shown_items.dictionary)
         bounds = np.searchsorted(token_rows, np.arange(len(user) + 1))
