@@ -244,7 +244,7 @@ def end_with(decision: Decision, printed: str) -> None:
         echo(decision.to_junit(), nl=False, data=True)
     else:
         echo(decision.to_markdown() if printed == "markdown" else str(decision))
-    if decision.verdict != "passed":
+    if not decision:
         raise typer.Exit(STATUS[decision.verdict])
 
 

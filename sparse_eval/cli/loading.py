@@ -413,6 +413,11 @@ class Tables:
         """The columns of users and of items."""
         return {"user": self.user or "user", "item": self.item or "item"}
 
+    @property
+    def _gain_column(self) -> str | Usual | None:
+        """The column of gains of the validation data."""
+        return USUAL if self.gain is None else self.gain or None
+
     def lists(self, path: Path, usual_ties: Ties) -> tuple[Any, bool]:
         """Return the predictions of `evaluate`, and whether equal scores are averaged.
 
@@ -454,8 +459,7 @@ class Tables:
         elif self.trec:
             truth = read_qrels(path)
         elif kind_of(path).is_table:
-            gain = USUAL if self.gain is None else self.gain or None
-            truth = Relevance.scan(path, **self.ids, gain=gain)
+            truth = Relevance.scan(path, **self.ids, gain=self._gain_column)
             _chosen(truth, path)
         if self.threshold is None:
             return truth
@@ -475,9 +479,10 @@ class Tables:
             raise InvalidDataError(
                 "--request needs a table of relevant items, without --threshold", argument="request"
             )
-        gain = USUAL if self.gain is None else self.gain or None
         with naming(path):
-            return Requests.from_frame(path, request=request, **self.ids, gain=gain, weight=weight)
+            return Requests.from_frame(
+                path, request=request, **self.ids, gain=self._gain_column, weight=weight
+            )
 
     def train(self, path: Path | None, *, values: bool = True) -> Any:
         """Return the training data of `evaluate`, or without `values` the candidates."""

@@ -415,7 +415,7 @@ def _is_better(rules: Rules, candidate: Evaluation, reference: Evaluation) -> bo
     better = [{"metric": metric, "better_by": 0} for metric in wanted]
     if not better:
         return False
-    return gate({"rule": better, "alpha": rules.alpha}, candidate, reference).verdict == "passed"
+    return bool(gate({"rule": better, "alpha": rules.alpha}, candidate, reference))
 
 
 def _numbers(ev: Evaluation) -> Row:

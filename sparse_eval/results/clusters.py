@@ -219,16 +219,12 @@ def of_users(
             saved[row] = SavedNumber(part.value(row), part.count(row), np.zeros(0))
         moments.append(Moments.of(found))
         samples.append(found if len(found) < FEWEST_FOR_T else None)
-    ids = of_all.user_ids
-    ends = (ids.min(), ids.max()) if ids.dtype.kind in "iu" else (min(ids), max(ids))
-    first, last = (int(end) if ids.dtype.kind in "iu" else end for end in ends)
-    span = Span(first, last, len(ids), int(hash_labels(ids).sum(dtype=np.uint64)))
     of_rows = users.take(codes).to_numpy()
     requests = RequestValues(values.user_ids, of_rows, columns, weights, values.counted)
     return replace(
         part.computed(),
         key=part.key | {"average": "user" if by_user else "request", "weighted": not is_even},
-        span=span,
+        span=Span.of(of_all.user_ids, hash_labels(of_all.user_ids)),
         n_counted=int(counted.sum()),
         moments=tuple(moments),
         samples=tuple(samples),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from operator import add
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from ..errors import InvalidDataError
 from ..inputs.candidates import is_sampled
 
 if TYPE_CHECKING:
-    from ..core.types import Integers
+    from ..core.types import AnyArray, Hashes, Integers
 
 
 class Retrieval(NamedTuple):
@@ -163,6 +165,14 @@ class Span(NamedTuple):
     last: int | str
     n: int
     checksum: int
+
+    @classmethod
+    def of(cls, users: AnyArray, hashes: Hashes) -> Span:
+        """Return the span of users, given by their labels or row numbers and hashes."""
+        if not len(users):
+            return cls(0, 0, 0, 0)
+        first, last = users[[users.argmin(), users.argmax()]].tolist()
+        return cls(first, last, len(users), int(hashes.sum(dtype=np.uint64)))
 
     def check_types(self, other: Span) -> None:
         """Raise if users are text in one block and numbers in the other."""

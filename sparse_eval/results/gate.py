@@ -478,10 +478,10 @@ class Judge:
         a = self.parts["candidate"]
         b = self.parts[other] if other else None
         traits = a.traits_of(metric)
-        is_wide = traits.per_user
+        is_paired = traits.per_user
         distance: Callable[[float], Distance]
         losses, defined = np.zeros(0), np.zeros(0, bool)
-        if is_wide:
+        if is_paired:
             if b is None:
                 of_a = linear_in(metric, a, rows[0])
                 of_b = np.zeros(len(of_a))
@@ -519,7 +519,7 @@ class Judge:
             share, error, freedom = values_distance(loses, np.zeros(len(loses)), 1.0)
             found = rule.size - share, error, freedom
         elif b is None:
-            mean, error, freedom = distance(1.0 if is_wide else 0.0)  # only the mean of a
+            mean, error, freedom = distance(1.0 if is_paired else 0.0)  # only the mean of a
             direction = 1 if rule.asks == "at_least" else -1
             found = direction * (mean - rule.size), error, freedom
         else:
@@ -535,7 +535,7 @@ class Judge:
             "distance": found,
             "verdict": _TOO_FEW if too_few else None,
             "level": rule.level,
-            "is_paired": is_wide,
+            "is_paired": is_paired,
         }
 
     def _beyond(

@@ -380,11 +380,7 @@ class Measured(Part):
     @cached_property
     def span(self) -> Span:
         """The range, number and hash of its users."""
-        users = self.user_ids
-        if not len(users):
-            return Span(0, 0, 0, 0)
-        first, last = users[[users.argmin(), users.argmax()]].tolist()
-        return Span(first, last, len(users), int(self.user_hashes.sum(dtype=np.uint64)))
+        return Span.of(self.user_ids, self.user_hashes)
 
     @cached_property
     def key(self) -> MergeKey:

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
 SUMMARY = "summary.json"
 PER_USER, METRICS, LISTS = "per_user.parquet", "metrics.parquet", "lists.parquet"
 BASELINES, REQUESTS = "baselines.parquet", "per_request.parquet"
+TABLES = (PER_USER, BASELINES, REQUESTS, METRICS, LISTS)
 
 #: The attributes of a part that are in the JSON. Tuples are lists there, without their names.
 _FACTS = ("key", "n_counted", "n_without_list", "span", "retrieval", "seen", "candidates")
@@ -247,12 +248,7 @@ def save(folder: Path, savable: Savable, about: Mapping[str, Any] | None) -> str
         for name, data in files.items():
             temporary_for(name).write_bytes(data)
         temporary_for(SUMMARY).write_bytes(text.encode())
-    for name in {
-        PER_USER,
-        BASELINES,
-        REQUESTS,
-        LISTS,
-    } - files.keys():  # of the evaluation that was there
+    for name in set(TABLES) - files.keys():  # of the evaluation that was there
         (folder / name).unlink(missing_ok=True)
     return str(content["digest"])
 
@@ -260,7 +256,7 @@ def save(folder: Path, savable: Savable, about: Mapping[str, Any] | None) -> str
 def remove_saved(folder: Path) -> None:
     """Remove a saved evaluation, the JSON first; the folder and other files in it are kept."""
     try:
-        for name in (SUMMARY, PER_USER, BASELINES, REQUESTS, METRICS, LISTS):
+        for name in (SUMMARY, *TABLES):
             (folder / name).unlink(missing_ok=True)
     except OSError as error:
         raise OutputError(f"{folder}: cannot be removed: {error.strerror or error}") from error
