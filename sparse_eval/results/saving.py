@@ -429,11 +429,16 @@ def _lists_of(table: pa.Table, name: str) -> dict[ListKey, ListSums]:
 def _values_of(table: pa.Table, request: Request, has_labels: bool) -> UserValues:
     users, *arrays = (column.to_numpy() for column in table.columns)
     n_metrics = sum(traits.per_user for traits in request.traits)
-    evaluated, listed, relevant, fingerprints, *more = arrays[n_metrics:]
+    evaluated, listed, relevant, fingerprints = arrays[n_metrics : n_metrics + 4]
     columns = np.array(arrays[:n_metrics], np.float64).reshape(n_metrics, len(table))
     known = (evaluated, listed, relevant, fingerprints)
-    seen = more.pop(0) if "seen" in table.column_names[n_metrics + 5 :] else None
-    weights = np.array(more, np.float64) if more else None
+    more = {
+        table.column_names[row]: table.column(row).to_numpy()
+        for row in range(n_metrics + 5, table.num_columns)
+        if not table.column(row).null_count  # null if only another baseline has them
+    }
+    seen = more.pop("seen", None)
+    weights = np.array([*more.values()], np.float64) if more else None
     return UserValues(users, *known, columns, seen, has_labels, weights)
 
 

@@ -92,6 +92,27 @@ def test_every_kind_comes_back_with_the_same_bits(kind, tmp_path):
     assert content_of(tmp_path / "a") == content_of(tmp_path / "b")
 
 
+@pytest.mark.filterwarnings("ignore:too few users")
+def test_baselines_with_and_without_weights_come_back(tmp_path):
+    users = list("abcdef")
+    weights = dict(zip(users, np.arange(1.0, 7), strict=True))
+    held_out = se.Relevance.from_csr(csr_matrix(np.eye(6)), users=users)
+    train = se.Relevance.from_csr(csr_matrix((6, 6)), users=users)
+    lists = [
+        se.Rankings.from_topk([row] * 6, shape=(6, 6), users=users)
+        for row in ([1, 0], [1, 2], [0, 2])
+    ]
+    ev = se.evaluate(lists[0], held_out, "mrr@2", weights=weights)
+    ev.baselines["even"] = even = se.evaluate(lists[1], held_out, "mrr@2", train=train)
+    ev.baselines["weighted"] = se.evaluate(lists[2], held_out, "mrr@2", weights=weights)
+    found = saved(ev, tmp_path).baselines
+    for name, one in ev.baselines.items():
+        same_everything(one, found[name])
+    other = se.evaluate(lists[2], held_out, "mrr@2", train=train)
+    tables = [se.compare({"a": one, "b": other}).table for one in (found["even"], even)]
+    pd.testing.assert_frame_equal(*tables)
+
+
 def test_rare_values_come_back(tmp_path):
     ev = some(metrics=every_metric())
     part, (_, *random) = part_of(ev, per_user=False), ev._random
