@@ -119,6 +119,11 @@ def read_nights(path: PathLike) -> list[Row]:
     return [rows[night] for night in sorted(rows)]
 
 
+def nights_with(metric: str, rows: Iterable[Row]) -> list[Row]:
+    """Return the decided nights whose models have a metric."""
+    return [row for row in rows if metric in row.get("metrics", {}).get("candidate", {})]
+
+
 def series(rows: Sequence[Row]) -> pd.DataFrame:
     """Return a table of nights: models, their main metric, the verdict and the next champion."""
     import pandas as pd

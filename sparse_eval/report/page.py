@@ -229,13 +229,12 @@ def write_report(
 
 def _describe_nights(path: PathLike, main: str) -> _Row:
     """Return the decisions of nights, the last one first, and a chart of the main metric."""
-    from ..jobs.nights import read_nights, series
+    from ..jobs.nights import nights_with, read_nights, series
 
     rows = read_nights(path)
-    has_main = any(main in row["metrics"]["candidate"] for row in rows)
     return {
         "rows": records(series(rows[::-1])),
-        "chart": _draw(partial(plots.nights, path, main), 2) if has_main else None,
+        "chart": _draw(partial(plots.nights, path, main), 2) if nights_with(main, rows) else None,
     }
 
 

@@ -233,10 +233,10 @@ def nights(path: PathLike, metric: str, *, ax: Axes | None = None) -> Axes:
     InvalidFileError
         If there are no nights, or the file cannot be read.
     """
-    from ..jobs.nights import read_nights
+    from ..jobs.nights import nights_with, read_nights
 
     ax = _axes_of(ax)
-    rows = [row for row in read_nights(path) if metric in row["metrics"]["candidate"]]
+    rows = nights_with(metric, read_nights(path))
     if not rows:
         raise InvalidDataError(f"no night of {path} has {metric}; choose a metric of the rules")
     for shift, role in enumerate(("candidate", "champion")):

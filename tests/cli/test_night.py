@@ -235,6 +235,16 @@ def test_gauges_and_page(folder):
     assert f"The gate of the last night, {NIGHTS[1]}, failed." in text
     assert text.count("by night") >= 1
     assert f'<th scope="row">{NIGHTS[0]}</th>' in text
+    folder.night(2, *named("models/good.npz"))  # which decides nothing
+    words = ("report", f"nights/{NIGHTS[1]}", "--nights", "nights", "--out", "n.html")
+    assert folder.command(*words)[0] == 0
+    text = Path("n.html").read_text(encoding="utf-8")
+    assert "The gate of the last night" not in text
+    assert f'<th scope="row">{NIGHTS[2]}</th><td class="text"><bdi>–</bdi>' in text
+    assert "not decided" in text
+    assert "None" not in text
+    marks = se.plots.nights("nights", "ndcg@10").get_xticklabels()
+    assert [mark.get_text() for mark in marks] == [*NIGHTS[:2]]
     with locked_folder(Path("nights")):
         folder.night(2, status=75, says="another process writes to this folder")
     assert "last_run_success{" in Path("g.prom").read_text()
